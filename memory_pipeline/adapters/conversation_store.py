@@ -1,0 +1,368 @@
+"""Threads, messages and episodes in PostgreSQL: the append-only source of truth.
+
+Belongs here: bulk import, cutting stored messages into episodes, reading windows.
+Does not: export formats (importers), how windows are cut (stages/windows), memory (memory_*).
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import polars as pl
+
+from memory_pipeline.adapters.postgres import (
+    Database,
+    Row,
+    RowConnection,
+    execute,
+    execute_many,
+)
+from memory_pipeline.adapters.queries import query
+from memory_pipeline.domain.conversation import (
+    Message,
+    Role,
+    Skipped,
+    SourceMessage,
+    SourceThread,
+    Window,
+)
+from memory_pipeline.domain.ids import (
+    EpisodeId,
+    MessageId,
+    TenantId,
+    ThreadId,
+    derive_id,
+)
+from memory_pipeline.domain.policy import Policy
+from memory_pipeline.stages.windows import (
+    TimedMessage,
+    WindowBounds,
+    cut_windows,
+    estimate_tokens,
+)
+
+_BATCH_MESSAGES = 5_000
+_TITLE_CHARS = 200
+
+_FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "thread_id": pl.String,
+    "message_id": pl.String,
+    "source_id": pl.String,
+    "role": pl.String,
+    "speaker": pl.String,
+    "is_own": pl.Boolean,
+    "text": pl.String,
+    "said_at": pl.Datetime("us", "UTC"),
+    "token_count": pl.Int32,
+    "place": pl.Int32,
+}
+_COPY_TYPES = [
+    "text", "uuid", "text", "text", "text", "bool", "text", "timestamptz", "int4", "int4",
+]  # fmt: skip
+
+
+class AmbiguousSpeakerError(ValueError):
+    """A thread names several speakers and nobody said which of them is the user."""
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import stored and left out."""
+
+    threads: int
+    messages: int
+    episodes: int
+    skipped: dict[str, int]
+
+
+@dataclass
+class _Batch:
+    """Threads on their way into one transaction."""
+
+    threads: list[Row] = field(default_factory=list)
+    messages: list[Row] = field(default_factory=list)
+
+
+class ConversationStore:
+    """Reads and writes conversation history, one tenant at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def import_threads(
+        self,
+        tenant_id: TenantId,
+        fmt: str,
+        threads: Iterable[SourceThread | Skipped],
+        *,
+        user: str | None = None,
+        default_time: datetime | None = None,
+        on_progress: Callable[[int], None] = lambda count: None,
+    ) -> tuple[int, int, Counter[str]]:
+        """Store threads and messages: (new threads, new messages, skipped by reason).
+
+        Whole batches of threads are written in one transaction each; what is stored already is
+        left alone, so an interrupted import is simply run again. Episodes are registered by
+        `register_episodes` when all is stored.
+        """
+        skipped: Counter[str] = Counter()
+        stored = [0, 0]
+        batch = _Batch()
+        with self._database.tenant(tenant_id) as connection:
+            names = [user] if user else []
+            execute(connection, "ensure_tenant", {"tenant_id": tenant_id, "user_names": names})
+        for item in threads:
+            if isinstance(item, Skipped):
+                skipped[item.reason] += item.count
+                continue
+            _add_thread(batch, tenant_id, fmt, item, user, default_time, skipped)
+            if len(batch.messages) >= _BATCH_MESSAGES:
+                self._write(tenant_id, batch, stored)
+                on_progress(stored[1])
+                batch = _Batch()
+        self._write(tenant_id, batch, stored)
+        on_progress(stored[1])
+        return stored[0], stored[1], skipped
+
+    def _write(self, tenant_id: TenantId, batch: _Batch, stored: list[int]) -> None:
+        if not batch.threads:
+            return
+        frame = pl.DataFrame(batch.messages, schema=_FRAME_SCHEMA)
+        with self._database.tenant(tenant_id) as connection:
+            execute(connection, "lock_tenant", {"tenant_id": tenant_id})
+            cursor = connection.cursor()
+            cursor.executemany(query("insert_threads"), batch.threads)
+            stored[0] += cursor.rowcount
+            execute(connection, "stage_messages")
+            _copy(connection, frame)
+            inserted = execute(connection, "insert_staged_messages", {"tenant_id": tenant_id})
+            stored[1] += inserted.rowcount
+
+    def register_episodes(self, tenant_id: TenantId, policy: Policy) -> int:
+        """Cut everything not yet cut into episodes, numbered in time order; how many are new.
+
+        A pending window that nobody has looked at grows when its thread goes on within the idle
+        time, so that a history imported in pieces has the episodes of one imported whole.
+        """
+        with self._database.tenant(tenant_id) as connection:
+            execute(connection, "lock_tenant", {"tenant_id": tenant_id})
+            rows = execute(connection, "uncut_messages", {"tenant_id": tenant_id}).fetchall()
+            new, grown = _cut(tenant_id, rows, policy)
+            new.sort(key=lambda row: (row["ended_at"], row["thread_id"], row["first_seq"]))
+            last = execute(connection, "last_ordinal", {"tenant_id": tenant_id}).fetchone()
+            for ordinal, row in enumerate(new, start=(last or {"ordinal": 0})["ordinal"] + 1):
+                row["ordinal"] = ordinal
+            execute_many(connection, "grow_episode", grown)
+            execute_many(connection, "insert_episodes", new)
+            execute(connection, "set_aside_late", {"tenant_id": tenant_id})
+        return len(new)
+
+    def set_aside_late(self, tenant_id: TenantId) -> None:
+        """Mark pending episodes that lie before the last folded one as late (spec J7)."""
+        with self._database.tenant(tenant_id) as connection:
+            execute(connection, "set_aside_late", {"tenant_id": tenant_id})
+
+    def walk_episodes(self, tenant_id: TenantId) -> list[Row]:
+        """Episodes not yet folded, in position order."""
+        with self._database.tenant(tenant_id) as connection:
+            return execute(connection, "walk_episodes", {"tenant_id": tenant_id}).fetchall()
+
+    def windows(self, tenant_id: TenantId, episodes: Sequence[Row]) -> list[Window]:
+        """The windows of some rows of `walk_episodes`, in their order, in one round trip."""
+        with self._database.tenant_pipeline(tenant_id) as connection:
+            cursor = execute(
+                connection,
+                "window_messages",
+                {"tenant_id": tenant_id, "episode_ids": [row["episode_id"] for row in episodes]},
+            )
+        messages: dict[EpisodeId, list[Message]] = defaultdict(list)
+        for row in cursor.fetchall():
+            messages[row["episode_id"]].append(_message(row))
+        return [
+            Window(
+                tenant_id=tenant_id,
+                episode_id=EpisodeId(row["episode_id"]),
+                thread_id=ThreadId(row["thread_id"]),
+                ordinal=row["ordinal"],
+                started_at=row["started_at"],
+                ended_at=row["ended_at"],
+                messages=tuple(messages[row["episode_id"]]),
+            )
+            for row in episodes
+        ]
+
+    def record_failure(self, tenant_id: TenantId, episode_id: EpisodeId, error: str) -> int:
+        """Count a failed extraction; how many attempts that makes."""
+        with self._database.tenant(tenant_id) as connection:
+            row = execute(
+                connection,
+                "record_failed_extraction",
+                {"tenant_id": tenant_id, "episode_id": episode_id, "error": error[:2_000]},
+            ).fetchone()
+        return int(row["extraction_attempts"]) if row else 0
+
+    def tenant(self, tenant_id: TenantId) -> Row | None:
+        """Settings and user names, None for an unknown tenant."""
+        with self._database.tenant(tenant_id) as connection:
+            return execute(connection, "tenant_row", {"tenant_id": tenant_id}).fetchone()
+
+    def episodes(self, tenant_id: TenantId) -> list[Row]:
+        """All episodes with their positions, in position order."""
+        with self._database.tenant(tenant_id) as connection:
+            return execute(connection, "list_episodes", {"tenant_id": tenant_id}).fetchall()
+
+    def tenants(self) -> list[TenantId]:
+        """Ids of all tenants."""
+        with self._database.operator() as connection:
+            rows = execute(connection, "all_tenants").fetchall()
+        return [TenantId(row["tenant_id"]) for row in rows]
+
+    def open_episodes_after(self, cursor: int, limit: int) -> list[Row]:
+        """Pending episodes of all tenants behind a cursor of the ingest sequence."""
+        with self._database.operator() as connection:
+            return execute(
+                connection, "open_episodes_after", {"cursor": cursor, "limit": limit}
+            ).fetchall()
+
+    def highest_ordinals(self) -> dict[TenantId, int]:
+        """The highest ordinal of each tenant that has episodes."""
+        with self._database.operator() as connection:
+            rows = execute(connection, "highest_ordinals").fetchall()
+        return {TenantId(row["tenant_id"]): int(row["ordinal"]) for row in rows}
+
+
+def _add_thread(
+    batch: _Batch,
+    tenant_id: TenantId,
+    fmt: str,
+    thread: SourceThread,
+    user: str | None,
+    default_time: datetime | None,
+    skipped: Counter[str],
+) -> None:
+    thread_id = f"{fmt}/{thread.source_id}"
+    own_speaker = _own_speaker(thread, user)
+    start = thread.started_at or default_time
+    rows = list(_message_rows(tenant_id, thread_id, thread.messages, own_speaker, start))
+    skipped["no_time"] += len(thread.messages) - len(rows)
+    skipped += Counter()
+    if not rows:
+        return
+    batch.messages += rows
+    batch.threads.append(
+        {
+            "tenant_id": tenant_id,
+            "thread_id": thread_id,
+            "format": fmt,
+            "title": re.sub(r"[\s\x00-\x1f\x7f]+", " ", thread.title).strip()[:_TITLE_CHARS],
+            "own_speaker": own_speaker,
+            "started_at": thread.started_at or rows[0]["said_at"],
+        }
+    )
+
+
+def _message_rows(
+    tenant_id: TenantId,
+    thread_id: str,
+    messages: Sequence[SourceMessage],
+    own_speaker: str | None,
+    start: datetime | None,
+) -> Iterator[Row]:
+    for place, message in enumerate(messages):
+        said_at = message.said_at or (start and start + timedelta(milliseconds=place))
+        if said_at is None:
+            continue
+        is_own = message.role is Role.USER and (
+            message.speaker is None
+            or own_speaker is None
+            or message.speaker.casefold() == own_speaker.casefold()
+        )
+        yield {
+            "thread_id": thread_id,
+            "message_id": str(derive_id("message", tenant_id, thread_id, message.source_id)),
+            "source_id": message.source_id,
+            "role": message.role.value,
+            "speaker": message.speaker,
+            "is_own": is_own,
+            "text": message.text,
+            "said_at": said_at.astimezone(UTC),
+            "token_count": estimate_tokens(message.text),
+            "place": place,
+        }
+
+
+def _own_speaker(thread: SourceThread, user: str | None) -> str | None:
+    """The speaker who is the user: as told, else the only one named (spec X9)."""
+    named = {m.speaker for m in thread.messages if m.role is Role.USER and m.speaker}
+    if not named:
+        return None
+    if user is not None:
+        return next((n for n in named if n.casefold() == user.casefold()), user)
+    if len(named) > 1:
+        raise AmbiguousSpeakerError(
+            f"thread {thread.source_id} has several speakers ({', '.join(sorted(named))}): "
+            "say which one is the user with --user NAME"
+        )
+    return named.pop()
+
+
+def _copy(connection: RowConnection, frame: pl.DataFrame) -> None:
+    with connection.cursor().copy(query("copy_messages")) as copy:
+        copy.set_types(_COPY_TYPES)
+        for thread_id, message_id, *rest in frame.iter_rows():
+            copy.write_row((thread_id, UUID(message_id), *rest))
+
+
+def _cut(tenant_id: TenantId, rows: Sequence[Row], policy: Policy) -> tuple[list[Row], list[Row]]:
+    """New and grown episodes out of uncut messages, thread by thread."""
+    threads: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        threads[row["thread_id"]].append(row)
+    new: list[Row] = []
+    grown: list[Row] = []
+    for thread_id, messages in threads.items():
+        timed = [TimedMessage(m["seq"], m["said_at"], m["token_count"]) for m in messages]
+        windows = cut_windows(
+            timed,
+            max_messages=policy.episode_max_messages,
+            max_tokens=policy.episode_max_tokens,
+            idle=timedelta(minutes=policy.episode_idle_minutes),
+        )
+        own = {m["seq"] for m in messages if m["is_own"]}
+        for index, window in enumerate(windows):
+            row = _episode_row(tenant_id, thread_id, window, own)
+            if index == 0 and messages[0]["grows"] is not None:
+                grown.append(row | {"episode_id": messages[0]["grows"]})
+            else:
+                new.append(row)
+    return new, grown
+
+
+def _episode_row(tenant_id: TenantId, thread_id: str, window: WindowBounds, own: set[int]) -> Row:
+    return {
+        "tenant_id": tenant_id,
+        "episode_id": derive_id("episode", tenant_id, thread_id, str(window.first_seq)),
+        "thread_id": thread_id,
+        "first_seq": window.first_seq,
+        "last_seq": window.last_seq,
+        "started_at": window.started_at,
+        "ended_at": window.ended_at,
+        "message_count": window.message_count,
+        "own_message_count": sum(window.first_seq <= seq <= window.last_seq for seq in own),
+        "token_count": window.token_count,
+    }
+
+
+def _message(row: Row) -> Message:
+    return Message(
+        message_id=MessageId(row["message_id"]),
+        seq=row["seq"],
+        role=Role(row["role"]),
+        text=row["text"],
+        said_at=row["said_at"],
+        speaker=row["speaker"],
+        is_own=row["is_own"],
+    )

@@ -1,0 +1,259 @@
+"""Reads of one generation of a tenant's memory, as the stages' ports ask for them.
+
+Belongs here: known lists, name index, neighbourhoods, stored extractions. Does not: changing
+anything (memory_writer) and reading for people (reading).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pgvector import HalfVector
+
+from memory_pipeline.adapters.postgres import Database, Row, execute
+from memory_pipeline.domain.changes import GenerationHead, MemoryState
+from memory_pipeline.domain.claim import ResolvedClaim
+from memory_pipeline.domain.conversation import Window
+from memory_pipeline.domain.extraction import (
+    EntityType,
+    KnownEntity,
+    KnownFact,
+    KnownLists,
+    MemoryCategory,
+    Tier,
+)
+from memory_pipeline.domain.fact import EndedReason, Entity, FactVersion
+from memory_pipeline.domain.ids import (
+    EntityId,
+    EpisodeId,
+    FactId,
+    GenerationId,
+    RecipeId,
+    TenantId,
+)
+from memory_pipeline.domain.plan import OBSERVER
+from memory_pipeline.domain.policy import Policy
+from memory_pipeline.stages.resolve import NameIndex, lookup_keys, user_entity
+
+_USER_KEY = "user"
+
+
+class MemoryStore:
+    """Reader of one generation; every method is one transaction and one round trip."""
+
+    def __init__(
+        self, database: Database, tenant_id: TenantId, generation_id: GenerationId
+    ) -> None:
+        self._database = database
+        self._tenant_id = tenant_id
+        self._generation_id = generation_id
+        self._keys: dict[str, Any] = {"tenant_id": tenant_id, "generation_id": generation_id}
+        self._user_id = user_entity(tenant_id).entity_id
+
+    def head(self) -> GenerationHead:
+        """Where the generation stands now."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursor = execute(connection, "generation_head", self._keys)
+        row = cursor.fetchone()
+        if row is None:
+            raise LookupError(f"tenant {self._tenant_id} has no generation {self._generation_id}")
+        return GenerationHead(
+            tenant_id=self._tenant_id,
+            generation_id=self._generation_id,
+            recipe_id=RecipeId(row["recipe_id"]),
+            version=row["version"],
+            folded_count=row["folded_count"],
+            last_known_at=row["last_known_at"],
+        )
+
+    def known_lists(self, window: Window, policy: Policy) -> KnownLists:
+        """What extraction is shown: most relevant to the window first, cut, then sorted (X2)."""
+        transcript = "\n".join(m.text.lower() for m in window.messages)
+        keys = self._keys | {"transcript": transcript, "at": window.started_at}
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            entities = execute(
+                connection, "known_entities", keys | {"limit": policy.known_entities}
+            )
+            facts = execute(connection, "known_facts", keys | {"limit": policy.known_facts})
+            names = execute(
+                connection, "known_names_of_user", self._keys | {"user_id": self._user_id}
+            )
+        row = names.fetchone()
+        return KnownLists(
+            entities=tuple(
+                sorted(
+                    (_known_entity(row) for row in entities.fetchall()),
+                    key=lambda e: (e.name, str(e.entity_id)),
+                )
+            ),
+            facts=tuple(
+                sorted(
+                    (KnownFact.model_validate(row) for row in facts.fetchall()),
+                    key=lambda f: (f.subject, f.predicate, f.object, str(f.fact_id)),
+                )
+            ),
+            user_names=tuple(sorted({name.lower() for name in row["names"]})) if row else (),
+        )
+
+    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
+        """Those of the names that an entity holds as name or alias."""
+        keys = {key: name for name in names for key in lookup_keys(name)}
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursor = execute(connection, "names_held", self._keys | {"keys": list(keys)})
+        return frozenset(keys[row["key"]] for row in cursor.fetchall())
+
+    def name_index(
+        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
+    ) -> NameIndex:
+        """Exact holders of the names and, for those with a vector, their nearest entities."""
+        keys = list(dict.fromkeys(key for name in names for key in lookup_keys(name)))
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            held = execute(connection, "names_held", self._keys | {"keys": [*keys, _USER_KEY]})
+            nearest = {
+                name: execute(
+                    connection,
+                    "nearest_entities",
+                    self._keys | {"vector": HalfVector(list(vector))},
+                )
+                for name, vector in vectors.items()
+            }
+        holders: dict[str, list[Entity]] = defaultdict(list)
+        for row in held.fetchall():
+            holders[row["key"]].append(_entity(row))
+        user = next((e for e in holders[_USER_KEY] if e.entity_id == self._user_id), None)
+        return NameIndex(
+            user=user,
+            holders={key: tuple(found) for key, found in holders.items() if found},
+            neighbours={
+                name: tuple((_entity(row), float(row["similarity"])) for row in cursor.fetchall())
+                for name, cursor in nearest.items()
+            },
+        )
+
+    def neighbourhood(
+        self,
+        head: GenerationHead,
+        claims: Sequence[ResolvedClaim],
+        vectors: Mapping[str, Sequence[float]],
+        minimum_similarity: float,
+    ) -> MemoryState:
+        """Believed facts that can matter to the claims; `vectors` by claim ref."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            slots = execute(connection, "facts_of_slots", self._keys | _slots(claims))
+            near = {}
+            in_slot = {}
+            for claim in claims:
+                parameters = self._keys | {
+                    "vector": HalfVector(list(vectors[claim.claim.ref])),
+                    "subject_id": claim.subject_id,
+                    "predicate": claim.claim.predicate,
+                    "said_at": claim.claim.said_at,
+                    "minimum": minimum_similarity,
+                }
+                near[claim.claim.ref] = execute(connection, "nearest_facts", parameters)
+                in_slot[claim.claim.ref] = execute(connection, "similarities_of_slot", parameters)
+        facts = {row["fact_id"]: _fact(row) for row in slots.fetchall()}
+        similarities: dict[tuple[str, str], float] = {}
+        for ref, cursor in near.items():
+            for row in cursor.fetchall():
+                facts[row["fact_id"]] = _fact(row)
+                similarities[(ref, str(row["fact_id"]))] = float(row["similarity"])
+        for ref, cursor in in_slot.items():
+            for row in cursor.fetchall():
+                similarities[(ref, str(row["fact_id"]))] = float(row["similarity"])
+        return MemoryState(
+            head=head,
+            user_id=self._user_id,
+            facts=tuple(facts[key] for key in sorted(facts, key=str)),
+            similarities=similarities,
+        )
+
+    def with_links(self, state: MemoryState) -> MemoryState:
+        """The same state with every believed edge and whatever hangs on an entity."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursor = execute(
+                connection,
+                "linked_facts",
+                self._keys | {"user_id": self._user_id, "exempt": OBSERVER},
+            )
+        facts = {f.fact_id: f for f in state.facts}
+        facts |= {FactId(row["fact_id"]): _fact(row) for row in cursor.fetchall()}
+        ordered = tuple(facts[key] for key in sorted(facts, key=str))
+        return state.model_copy(update={"facts": ordered, "has_links": True})
+
+    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
+        """The quote that each fact was asserted with."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursor = execute(
+                connection, "asserting_quotes", self._keys | {"fact_ids": list(fact_ids)}
+            )
+        return {FactId(row["fact_id"]): row["quote"] for row in cursor.fetchall()}
+
+    def stored_extractions(
+        self, episode_ids: Sequence[EpisodeId]
+    ) -> dict[EpisodeId, tuple[str, Any]]:
+        """(input digest, payload) of extractions stored already."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursor = execute(
+                connection, "stored_extractions", self._keys | {"episode_ids": list(episode_ids)}
+            )
+        return {
+            EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"])
+            for row in cursor.fetchall()
+        }
+
+
+def _slots(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:
+    return {
+        "subjects": [c.subject_id for c in claims],
+        "predicates": [c.claim.predicate for c in claims],
+        "objects": [c.object_id for c in claims],
+        "texts": [None if c.object_id else c.claim.object for c in claims],
+    }
+
+
+def _entity(row: Row) -> Entity:
+    return Entity(
+        entity_id=EntityId(row["entity_id"]),
+        name=row["name"],
+        type=EntityType(row["type"]),
+        memory_category=MemoryCategory(row["memory_category"]),
+        last_linked_at=row["last_linked_at"],
+    )
+
+
+def _known_entity(row: Row) -> KnownEntity:
+    return KnownEntity(
+        entity_id=EntityId(row["entity_id"]),
+        name=row["name"],
+        type=EntityType(row["type"]),
+        aliases=tuple(row["aliases"]),
+    )
+
+
+def _fact(row: Row) -> FactVersion:
+    """A version from a row; built without validation, since every fold reads many."""
+    ended_reason: str | None = row["ended_reason"]
+    successor: Any = row["successor_id"]
+    known_from: datetime = row["known_from"]
+    return FactVersion.model_construct(
+        fact_id=FactId(row["fact_id"]),
+        version=row["version"],
+        subject_id=EntityId(row["subject_id"]),
+        predicate=row["predicate"],
+        object_id=EntityId(row["object_id"]) if row["object_id"] else None,
+        object_text=row["object_text"],
+        statement=row["statement"],
+        valid_from=row["valid_from"],
+        valid_until=row["valid_until"],
+        known_from=known_from,
+        confidence=row["confidence"],
+        memory_category=MemoryCategory(row["memory_category"]),
+        tier=Tier(row["tier"]),
+        has_stated_start=bool(row["has_stated_start"]),
+        opened_by=row["opened_by"],
+        ended_by=row["ended_by"],
+        ended_reason=EndedReason(ended_reason) if ended_reason else None,
+        successor_id=FactId(successor) if successor else None,
+    )

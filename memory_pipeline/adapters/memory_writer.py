@@ -1,0 +1,297 @@
+"""The one function that changes facts: a change set, in one transaction, all or nothing.
+
+Belongs here: spec W1, W2, W4, W5 as statements in one pipeline. Does not: deciding anything
+(domain/plan) and asking for another plan (the IO manager does).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from pgvector import HalfVector
+from psycopg.types.json import Jsonb
+
+from memory_pipeline.adapters.postgres import (
+    Database,
+    Row,
+    RowConnection,
+    execute,
+    execute_many,
+)
+from memory_pipeline.domain.changes import ChangeSet
+from memory_pipeline.domain.fact import FactVersion
+from memory_pipeline.domain.ids import derive_id
+
+_STALE_PLAN = "MP001"
+_OUT_OF_ORDER = "MP002"
+
+_EPISODE_STATUS = {"folded": "done", "given_up": "given_up", "skipped": "skipped"}
+
+
+class StalePlanError(RuntimeError):
+    """The generation has moved since the plan was made: make another."""
+
+
+class OutOfOrderError(RuntimeError):
+    """The episode's turn has passed or not yet come; nothing was written."""
+
+
+def apply_changes(
+    database: Database,
+    changes: ChangeSet,
+    vectors: Mapping[str, Sequence[float]],
+    stage_records: Sequence[Mapping[str, Any]] = (),
+    counts: Mapping[str, Any] | None = None,
+) -> None:
+    """Apply one episode's changes in one transaction and one round trip.
+
+    `vectors` maps statements of new facts and names of new entities to unit vectors. Raises
+    `StalePlanError` when the generation moved since the plan, `OutOfOrderError` when the episode
+    is not the next one; in both cases, as after any crash, nothing is written.
+    """
+    head = changes.head
+    keys: Row = {
+        "tenant_id": head.tenant_id,
+        "generation_id": head.generation_id,
+        "episode_id": changes.episode_id,
+        "opened_by": changes.episode_id,
+        "known_at": changes.known_at,
+    }
+    try:
+        with database.tenant_pipeline(head.tenant_id) as connection:
+            execute(connection, "claim_version", keys | {"version": head.version})
+            _write_entities(connection, changes, keys, vectors)
+            _write_facts(connection, changes, keys, vectors)
+            _write_accounts(connection, changes, keys)
+            _write_remarks(connection, changes, keys)
+            execute_many(
+                connection,
+                "upsert_stage_output",
+                [keys | {**r, "payload": Jsonb(r["payload"])} for r in stage_records],
+            )
+            _write_status(connection, changes, keys, counts or {})
+    except psycopg.Error as error:
+        message = str(error).strip().splitlines()[0] if str(error) else "refused"
+        if error.sqlstate == _STALE_PLAN:
+            raise StalePlanError(message) from error
+        if error.sqlstate == _OUT_OF_ORDER:
+            raise OutOfOrderError(message) from error
+        raise
+
+
+def _vector(vectors: Mapping[str, Sequence[float]], text: str) -> HalfVector | None:
+    vector = vectors.get(text)
+    return HalfVector(list(vector)) if vector is not None else None
+
+
+def _write_entities(
+    connection: RowConnection,
+    changes: ChangeSet,
+    keys: Row,
+    vectors: Mapping[str, Sequence[float]],
+) -> None:
+    execute_many(
+        connection,
+        "insert_entity",
+        [
+            keys
+            | {
+                "entity_id": e.entity_id,
+                "name": e.name,
+                "type": e.type.value,
+                "memory_category": e.memory_category.value,
+                "embedding": _vector(vectors, e.name),
+            }
+            for e in changes.new_entities
+        ],
+    )
+    execute_many(
+        connection,
+        "insert_alias",
+        [
+            keys | {"alias": a.alias, "entity_id": a.entity_id, "reason": a.reason.value}
+            for a in changes.new_aliases
+        ],
+    )
+    if changes.linked_entities:
+        execute(connection, "touch_entity", keys | {"entity_ids": list(changes.linked_entities)})
+    execute_many(
+        connection, "bump_dirty", [keys | {"entity_id": e} for e in changes.dirty_entities]
+    )
+
+
+def _write_facts(
+    connection: RowConnection,
+    changes: ChangeSet,
+    keys: Row,
+    vectors: Mapping[str, Sequence[float]],
+) -> None:
+    execute_many(
+        connection,
+        "close_version",
+        [
+            keys
+            | {
+                "fact_id": c.fact_id,
+                "version": c.version,
+                "ended_reason": c.ended_reason.value if c.ended_reason else None,
+                "successor_id": c.successor_id,
+            }
+            for c in changes.version_closures
+        ],
+    )
+    execute_many(
+        connection,
+        "insert_version",
+        [
+            keys
+            | _version_row(v)
+            | {"recipe_id": changes.head.recipe_id, "embedding": _vector(vectors, v.statement)}
+            for v in changes.versions
+        ],
+    )
+    execute_many(
+        connection,
+        "insert_evidence",
+        [
+            keys
+            | {
+                "fact_id": row.fact_id,
+                "claim_ref": row.ref,
+                "kind": row.kind,
+                "message_id": row.evidence.message_id if row.evidence else None,
+                "span_start": row.evidence.span_start if row.evidence else None,
+                "span_end": row.evidence.span_end if row.evidence else None,
+                "quote": row.quote,
+            }
+            for row in changes.evidence
+        ],
+    )
+
+
+def _version_row(version: FactVersion) -> Row:
+    row = version.model_dump(
+        include={
+            "fact_id",
+            "version",
+            "subject_id",
+            "predicate",
+            "object_id",
+            "object_text",
+            "statement",
+            "valid_from",
+            "valid_until",
+            "known_from",
+            "confidence",
+            "opened_by",
+            "ended_by",
+            "successor_id",
+        }
+    )
+    return row | {
+        "memory_category": version.memory_category.value,
+        "tier": version.tier.value,
+        "ended_reason": version.ended_reason.value if version.ended_reason else None,
+        "attributes": Jsonb({"has_stated_start": True} if version.has_stated_start else {}),
+    }
+
+
+def _write_accounts(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
+    execute_many(
+        connection,
+        "insert_outcome",
+        [
+            keys
+            | {
+                "ref": final.outcome.ref,
+                "outcome": final.outcome.outcome.value,
+                "subject": final.outcome.subject,
+                "predicate": final.outcome.predicate,
+                "object": final.outcome.object,
+                "detail": final.outcome.detail,
+                "fact_id": final.fact_id,
+                "message_id": final.outcome.message_id,
+                "quote": final.outcome.quote,
+            }
+            for final in changes.outcomes
+        ],
+    )
+    execute_many(
+        connection,
+        "insert_message_outcome",
+        [keys | {"message_id": n.message_id, "reason": n.reason} for n in changes.nothing_said],
+    )
+    execute_many(
+        connection,
+        "insert_judgement",
+        [
+            keys
+            | {
+                "claim_ref": j.ref,
+                "fact_id": j.fact_id,
+                "judge": j.judge,
+                "verdict": j.verdict.value,
+                "is_correction": j.is_correction,
+                "reason": j.reason,
+                "why": j.pair_reason.value,
+            }
+            for j in changes.judgements
+        ],
+    )
+
+
+def _write_remarks(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
+    tenant = changes.head.tenant_id
+    instructions = [
+        keys
+        | {
+            "instruction_id": derive_id("instruction", tenant, i.label.casefold()),
+            "label": i.label,
+            "description": i.description,
+            "is_active": i.is_active,
+            "message_id": i.message_id,
+        }
+        for i in changes.instructions
+    ]
+    execute_many(connection, "close_instruction", instructions)
+    execute_many(connection, "insert_instruction", instructions)
+    execute_many(
+        connection,
+        "insert_uncertainty",
+        [
+            keys
+            | {
+                "uncertainty_id": derive_id(
+                    "uncertainty", tenant, str(changes.episode_id), str(index), u.about
+                ),
+                **u.model_dump(),
+            }
+            for index, u in enumerate(changes.uncertainties)
+        ],
+    )
+    execute_many(
+        connection,
+        "resolve_uncertainties",
+        [keys | {"subject": s, "predicate": p} for s, p in changes.resolved_slots],
+    )
+
+
+def _write_status(
+    connection: RowConnection, changes: ChangeSet, keys: Row, counts: Mapping[str, Any]
+) -> None:
+    execute(
+        connection,
+        "insert_fold",
+        keys
+        | {
+            "fold_number": changes.head.folded_count + 1,
+            "status": changes.status,
+            "recipe_id": changes.head.recipe_id,
+            "counts": Jsonb(dict(counts)),
+        },
+    )
+    execute(
+        connection,
+        "finish_episode",
+        keys | {"extraction_status": _EPISODE_STATUS[changes.status]},
+    )

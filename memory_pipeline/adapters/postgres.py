@@ -1,0 +1,131 @@
+"""Connections to the memory database: pools, tenant scope, operator scope.
+
+Belongs here: how a connection is opened and which role it speaks with. Does not: any statement
+about memory (stores) and starting a server (embedded_postgres).
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg import Connection
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
+
+from memory_pipeline.adapters.queries import query
+from memory_pipeline.domain.ids import TenantId
+
+Row = dict[str, Any]
+RowConnection = Connection[Row]
+
+
+class DatabaseUnavailableError(RuntimeError):
+    """The database can't be reached; the message names it without its password."""
+
+
+class Database:
+    """A pool over one database, made on first use in each process (never before a fork)."""
+
+    def __init__(self, url: str, *, max_connections: int = 8) -> None:
+        self.url = url
+        self._max_connections = max_connections
+        self._pools: dict[int, ConnectionPool[RowConnection]] = {}
+        self._lock = threading.Lock()
+
+    def _pool(self) -> ConnectionPool[RowConnection]:
+        with self._lock:
+            pool = self._pools.get(os.getpid())
+            if pool is None:
+                check_reachable(self.url)
+                pool = ConnectionPool(
+                    self.url,
+                    connection_class=Connection[Row],
+                    kwargs={"row_factory": dict_row},
+                    configure=_configure,
+                    min_size=1,
+                    max_size=self._max_connections,
+                    open=True,
+                    name="memory",
+                )
+                self._pools[os.getpid()] = pool
+            return pool
+
+    @contextmanager
+    def tenant(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+        """One transaction that sees and writes this tenant's rows only."""
+        with self._pool().connection() as connection, connection.transaction():
+            execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+            yield connection
+
+    @contextmanager
+    def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+        """The same, with statements sent in one go: results are read after the last statement."""
+        with (
+            self._pool().connection() as connection,
+            connection.pipeline(),
+            connection.transaction(),
+        ):
+            execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+            yield connection
+
+    @contextmanager
+    def operator(self) -> Iterator[RowConnection]:
+        """One transaction that reads ids, counts and status of all tenants, no text."""
+        with self._pool().connection() as connection, connection.transaction():
+            execute(connection, "enter_operator")
+            yield connection
+
+    def close(self) -> None:
+        """Close this process's pool; the next use opens another."""
+        with self._lock:
+            pool = self._pools.pop(os.getpid(), None)
+        if pool is not None:
+            pool.close()
+
+
+def _configure(connection: RowConnection) -> None:
+    register_vector(connection)
+    connection.commit()
+
+
+def execute(
+    connection: RowConnection, name: str, parameters: dict[str, Any] | None = None
+) -> psycopg.Cursor[Row]:
+    """Run a named statement."""
+    return connection.execute(query(name), parameters)
+
+
+def execute_many(connection: RowConnection, name: str, rows: list[dict[str, Any]]) -> None:
+    """Run a named statement once for each row, in one batch; nothing happens for no rows."""
+    if rows:
+        connection.cursor().executemany(query(name), rows)
+
+
+def check_reachable(url: str) -> None:
+    """Raise `DatabaseUnavailableError` in plain words when nobody answers at the URL."""
+    try:
+        psycopg.connect(url, connect_timeout=10).close()
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailableError(
+            f"can't connect to the memory database at {without_password(url)}: "
+            f"{str(error).strip().splitlines()[0]}. Check MEMORY_DATABASE_URL, or unset it to use "
+            "the embedded server."
+        ) from error
+    except psycopg.ProgrammingError as error:
+        raise DatabaseUnavailableError(
+            f"MEMORY_DATABASE_URL is no PostgreSQL URL: {str(error).strip()}. "
+            "Expected postgresql://user@host:5432/database"
+        ) from error
+
+
+def without_password(url: str) -> str:
+    """The URL as it may be shown."""
+    head, at, tail = url.rpartition("@")
+    scheme, separator, rest = head.partition("://")
+    if not at or not separator:
+        return url
+    return f"{scheme}://{rest.partition(':')[0]}@{tail}"

@@ -1,0 +1,107 @@
+"""Reads `my X is Y`: favourites, birthdays, jobs and other properties of the user and theirs.
+
+What belongs here: properties that possession names. What does not: kin by name (cast).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory_pipeline.domain.extraction import EntityType
+from memory_pipeline.stages.heuristic_rules import relations
+from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
+from memory_pipeline.stages.heuristic_rules.copulas import is_role
+from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name, phrase_of
+from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
+from memory_pipeline.stages.heuristic_rules.readings import Reading, activity
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+_POSSESSIVES = frozenset("my our his her their".split())
+_SAME_AS = {
+    "has job": ("works as", EntityType.ROLE),
+    "has profession": ("works as", EntityType.ROLE),
+    "has occupation": ("works as", EntityType.ROLE),
+    "has role": ("works as", EntityType.ROLE),
+    "has title": ("works as", EntityType.ROLE),
+    "has job title": ("works as", EntityType.ROLE),
+    "has employer": ("works at", EntityType.ORG),
+    "has weight": ("weighs", None),
+    "has first name": ("has name", None),
+    "has mother tongue": ("has native language", EntityType.SKILL),
+}
+_WRITTEN = frozenset("birthday anniversary address email number password timezone pronouns".split())
+_UNLASTING = frozenset(
+    """question problem issue point day week weekend morning plan mind advice understanding guess
+    bad fault turn pleasure answer idea concern worry feeling mood apologies""".split()
+)
+
+
+def owner_of(noun: Token, cast: Cast) -> str | None:
+    """Whose property a noun names, or None."""
+    for child in noun.children:
+        if child.dep_ != "poss" and child.tag_ != "PRP$":
+            continue
+        if child.lower_ in {"my", "our"}:
+            return USER
+        if child.lower_ in _POSSESSIVES:
+            link = cast.person_for(child.lower_)
+            return link.name if link else None
+        link = cast.link_at(child)
+        return link.name if link else cast.subject_for(child)
+    return None
+
+
+def is_property(noun: Token) -> bool:
+    """Whether `my <noun> is` names a property and not somebody."""
+    return noun.pos_ in {"NOUN", "PROPN"} and not relations.is_relation(noun.lower_)
+
+
+def read_property(noun: Token, verb: Token, dated: frozenset[int]) -> list[Reading]:
+    """Readings of `my <noun> is <value>`."""
+    words = [t.lower_ for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod"}] + [noun.lower_]
+    words = ["favourite" if w == "favorite" else w for w in words]
+    if "favourite" in words:
+        words = words[words.index("favourite") :]
+    of = [t for c in noun.children if c.lower_ == "of" for t in c.children if t.dep_ == "pobj"]
+    if of and (topic := phrase_of(of[0])) and words[-1] in {"budget", "kind"}:
+        words = [topic.text, *words]
+    trusted = words[0] == "favourite" or relations.is_attribute(words[-1])
+    if words[-1] in _UNLASTING:
+        return []
+    predicate, hint = _SAME_AS.get(f"has {' '.join(words)}", (f"has {' '.join(words)}", None))
+    if words[-1] in _WRITTEN:
+        return _written(predicate, verb)
+    return list(_values(predicate, hint, verb, dated, trusted or relations.is_belonging(words[-1])))
+
+
+def _written(predicate: str, verb: Token) -> list[Reading]:
+    """Dates and addresses are kept as they are written."""
+    tail = [t for t in verb.subtree if t.i > verb.i]
+    text = "".join(t.text_with_ws for t in tail).strip(" .!,").lower().removeprefix("on ")
+    text = text.removeprefix("the ")
+    return [Reading(predicate, text, at=verb.i)] if 0 < len(text) < 60 else []
+
+
+def _values(
+    predicate: str, hint: EntityType | None, verb: Token, dated: frozenset[int], trusted: bool
+) -> list[Reading]:
+    found: list[Reading] = []
+    for child in verb.children:
+        if child.i < verb.i:
+            continue
+        if child.dep_ in {"attr", "acomp", "dobj", "oprd"} or (child.dep_ == "nsubj" and trusted):
+            for noun in conjuncts(child):
+                phrase = phrase_of(noun, dated)
+                if noun.tag_ == "VBG" and trusted:
+                    found.append(Reading(predicate, activity(noun, dated), at=noun.i))
+                elif phrase and (trusted or is_name(noun) or any(c.isdigit() for c in phrase.text)):
+                    if phrase.text not in EMPTY_OBJECTS and (trusted or not is_role(phrase.text)):
+                        found.append(Reading(predicate, phrase.text, phrase.label,
+                                             phrase.is_proper, hint, at=noun.i))
+        elif child.dep_ in {"xcomp", "ccomp"} and trusted and child.pos_ == "VERB":
+            words = activity(child, dated)
+            words = words if child.tag_ == "VBG" else " ".join([child.lemma_, *words.split()[1:]])
+            found.append(Reading(predicate, words, at=child.i))
+    return found

@@ -1,0 +1,44 @@
+"""The candidate on its way from a clause to the extracted graph.
+
+What belongs here: the value that readings make and later rules date, end or correct.
+What does not: how any of it is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from memory_pipeline.domain.extraction import EntityType
+
+SURE = 0.5
+SHAKY = 0.4
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One candidate. `type` is None for a literal object; `is_ended` marks an ending or history.
+
+    `start` and `end` are characters of the parsed sentence; dates are days, the end exclusive.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    type: EntityType | None = None
+    confidence: float = SURE
+    quote: str = ""
+    start: int = 0
+    end: int = 0
+    is_ended: bool = False
+    is_history: bool = False
+    is_past: bool = False
+    is_future: bool = False
+    is_link: bool = False
+    valid_from: date | None = None
+    valid_until: date | None = None
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What two candidates must share to be the same."""
+        return (self.subject, self.predicate, self.object)

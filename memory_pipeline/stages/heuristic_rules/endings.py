@@ -1,0 +1,143 @@
+"""Recognises that something is over: `no longer`, `quit`, `sold`, `broke up with`, `used to`.
+
+What belongs here: the closed list of endings, and which fact of memory an ending closes.
+What does not: the date of it (dating).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory_pipeline.domain.extraction import EntityType, KnownFact, KnownLists
+from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
+from memory_pipeline.stages.heuristic_rules.readings import (
+    Reading,
+    objects_of,
+    prepositions_of,
+)
+from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+_NO_LONGER = re.compile(r"\bno longer\b|\bany ?more\b|\bany longer\b|\bno more\b", re.IGNORECASE)
+
+
+def says_no_longer(text: str, negated: bool) -> bool:
+    """Whether a clause says that what it states has ceased to hold."""
+    match = _NO_LONGER.search(text)
+    return match is not None and (negated or match.group().lower().startswith("no"))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What an ending verb closes: a predicate guess, and predicates of memory it may mean."""
+
+    predicate: str
+    closes: tuple[str, ...]
+    type: EntityType | None = None
+    needs_name: bool = False
+
+
+_WORK = ("works at", "works for", "works as", "studies at", "volunteers at", "is member of")
+_OWN = ("owns", "drives", "has", "rides", "uses", "plays")
+_LOVE = ("is married to", "is dating", "is engaged to", "has", "lives with")
+_ENDINGS: dict[str, Ending] = {
+    **dict.fromkeys(
+        ("quit", "resign from", "leave", "fire from", "lay off from", "lay off by", "fire by", "quit from",
+         "let go from", "retire from", "step down from", "quit at", "quit job at", "leave job at",
+         "lose job at", "leave position at", "depart from", "lay off at"),
+        Ending("works at", _WORK, EntityType.ORG, True)),
+    **dict.fromkeys(("sell", "get rid of", "give away", "donate", "trade in", "lose", "total", "scrap",
+                     "return", "part with"), Ending("owns", _OWN)),
+    **dict.fromkeys(("break up with", "split from", "split with", "split up with", "separate from",
+                     "divorce from"), Ending("is dating", _LOVE, EntityType.PERSON)),
+    **dict.fromkeys(("divorce", "get divorced from"),
+                    Ending("is married to", _LOVE, EntityType.PERSON)),
+    **dict.fromkeys(("cancel", "unsubscribe from", "cancel subscription to"),
+                    Ending("subscribes to", ("subscribes to", "has", "uses", "is member of"))),
+    **dict.fromkeys(("move out of", "move away from", "move from", "leave city"),
+                    Ending("lives in", ("lives in", "lives at"), EntityType.PLACE)),
+    **dict.fromkeys(("drop out of",), Ending("studies at", ("studies at", "studies", "attends"),
+                                             EntityType.ORG)),
+    **dict.fromkeys(("give up", "cut out", "go off", "drop", "swear off", "stop", "quit_habit"),
+                    Ending("consumes", ("eats", "drinks", "smokes", "plays", "does", "uses", "studies",
+                                        "likes", "loves", "learns", "takes"))),
+    **dict.fromkeys(("switch from", "change from"), Ending("uses", ("uses", *_OWN, *_WORK))),
+}  # fmt: skip
+_DRINKS = frozenset("coffee alcohol beer wine caffeine soda tea cola booze spirits milk".split())
+_SMOKES = frozenset("cigarettes cigarette tobacco smoking vaping".split())
+_FOODS = frozenset("meat sugar dairy gluten bread chocolate carbs fish pork beef cheese sweets".split())
+
+
+def ended_things(chain: Chain, dated: frozenset[int]) -> Iterator[tuple[Ending, Reading]]:
+    """Endings that a verb of the closed list states."""
+    verb = chain.verb
+    if chain.negated or chain.wants or str(chain.tense) in {"future"}:
+        return
+    lemma = lemma_of(verb)
+    particle = next((c.lower_ for c in verb.children if c.dep_ == "prt"), "")
+    stem = f"{lemma} {particle}".strip()
+    nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
+    for prep, targets in preps:
+        keys = [f"{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
+        ending = next((_ENDINGS[k] for k in keys if k in _ENDINGS), None)
+        if ending is not None:
+            yield from _things(ending, targets, dated)
+    if stem in _ENDINGS and (str(chain.tense) in {"past", "perfect"} or lemma in {"quit", "stop"}):
+        yield from _things(_ENDINGS[stem], nouns, dated)
+
+
+def _things(
+    ending: Ending, nouns: list[Token], dated: frozenset[int]
+) -> Iterator[tuple[Ending, Reading]]:
+    for noun in nouns:
+        phrase = phrase_of(noun, dated)
+        if phrase is None:
+            continue
+        meant = _meant(ending, noun, phrase.text)
+        if meant is not None:
+            yield meant, Reading(meant.predicate, phrase.text, phrase.label, phrase.is_proper,
+                                 meant.type, "ended", at=noun.i)
+
+
+def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
+    last = text.split()[-1]
+    for words, verb in ((_DRINKS, "drinks"), (_SMOKES, "smokes"), (_FOODS, "eats")):
+        if last in words:
+            return Ending(verb, (verb, "does", "consumes"))
+    if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"}:
+        return Ending("lives in", ("lives in", *_WORK), EntityType.PLACE)
+    if ending.needs_name and not is_name(noun):
+        return None if not noun.lower_ == "job" else None
+    return ending
+
+
+def close_known(draft: Draft, closes: tuple[str, ...], known: KnownLists) -> Draft:
+    """The draft in the words of the fact of memory that it ends, if there is exactly one."""
+    aliases = {n.lower(): e.name for e in known.entities for n in (e.name, *e.aliases)}
+    matches = [f for f in known.facts if f.subject == draft.subject and _fits(draft, f, closes)]
+    exact = [f for f in matches if aliases.get(draft.object, draft.object) == f.object]
+    chosen = exact or [f for f in matches if _overlaps(draft.object, f.object)]
+    same = [f for f in chosen if f.predicate == draft.predicate] or chosen
+    if not same:
+        return draft
+    fact = same[0]
+    return replace(draft, predicate=fact.predicate, object=fact.object,
+                   type=(draft.type or EntityType.THING) if fact.object_is_entity else None)
+
+
+def _fits(draft: Draft, fact: KnownFact, closes: tuple[str, ...]) -> bool:
+    if fact.predicate == draft.predicate:
+        return True
+    return fact.predicate in closes or ("has" in closes and fact.predicate.startswith("has "))
+
+
+def _overlaps(one: str, other: str) -> bool:
+    """One name's words are among the other's (`civic`, `honda civic`)."""
+    first, second = set(one.split()), set(other.split())
+    return bool(first and second) and (first <= second or second <= first)

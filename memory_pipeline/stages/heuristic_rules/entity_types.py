@@ -1,0 +1,47 @@
+"""Gives an object its entity type, or says that it is a plain value.
+
+What belongs here: type hints of predicates, recogniser labels, small word lists.
+What does not: resolution of names (stages/resolve).
+"""
+
+from __future__ import annotations
+
+import re
+
+from memory_pipeline.domain.extraction import EntityType
+
+_LABELS = {
+    "PERSON": EntityType.PERSON,
+    "ORG": EntityType.ORG,
+    "GPE": EntityType.PLACE,
+    "LOC": EntityType.PLACE,
+    "FAC": EntityType.PLACE,
+    "PRODUCT": EntityType.PRODUCT,
+    "EVENT": EntityType.EVENT,
+    "WORK_OF_ART": EntityType.PRODUCT,
+    "LANGUAGE": EntityType.SKILL,
+    "NORP": EntityType.CONCEPT,
+}
+_VALUE = re.compile(r"^[\d$£€%.,:/ -]+|\b\d+\s*(?:kg|lbs?|pounds|cm|m|km|years?|%|k|hours?|miles?)\b")
+LANGUAGES = frozenset(
+    """english spanish french german italian portuguese dutch russian polish turkish arabic hindi
+    mandarin chinese cantonese japanese korean swedish danish norwegian finnish greek hebrew czech
+    hungarian romanian ukrainian vietnamese thai swahili bengali urdu tamil latin catalan irish
+    welsh croatian serbian persian farsi tagalog indonesian""".split()
+)
+
+
+def type_of(name: str, label: str, is_proper: bool, hint: EntityType | None) -> EntityType | None:
+    """The entity type of an object, or None for a literal value.
+
+    A hint of the predicate wins over the recogniser, which mislabels one name in four.
+    """
+    if _VALUE.match(name):
+        return None
+    if hint is not None:
+        return hint
+    if name in LANGUAGES:
+        return EntityType.SKILL
+    if is_proper:
+        return _LABELS.get(label, EntityType.THING)
+    return None

@@ -1,0 +1,95 @@
+"""Recognises standing orders to the assistant: `from now on`, `always`, `don't use emojis`.
+
+What belongs here: cues, labels, revocations. What does not: one-off requests (gates).
+"""
+
+from __future__ import annotations
+
+import re
+
+from memory_pipeline.domain.extraction import ExtractedInstruction
+
+_LABEL_LIMIT = 40
+_ACTIONS = (
+    r"answer|reply|respond|write|use|give|explain|keep|format|include|avoid|call|speak|talk|address|"
+    r"summari[sz]e|show|ask|add|end|start|begin|translate|cite|be|stick|remember to|make sure|"
+    r"suggest|recommend|mention|refer|send|provide|put|convert|quote|list|assume|greet|sign|tell|"
+    r"remind|offer|apologi[sz]e|repeat|skip|omit|limit|default|check|double-check|read|treat|say|"
+    r"stop|don't|do not|never|always"
+)
+_STANDING = re.compile(
+    r"\b(?:from now on|from here on|from this point|going forward|in (?:the )?future|always|never|"
+    r"whenever|every time|each time|any time|anytime|as a rule|by default|in all (?:your )?"
+    r"(?:answers|replies|responses)|"
+    r"in your (?:answers|replies|responses)|when (?:you )?(?:answer|reply|respond|writ|explain|"
+    r"talk|giv|suggest|recommend|answering|replying)\w*(?: to)?(?: me)?)\b",
+    re.IGNORECASE,
+)
+_STYLE = re.compile(
+    r"\b(?:emojis?|bullet points?|bullets|markdown|tables?|jargon|answers?|replies|responses|"
+    r"units?|metric|imperial|celsius|fahrenheit|exclamation|tone|language|english|british|american|"
+    r"spelling|apologi\w+|disclaimers?|headings?|code blocks?|short|brief|concise|formal|informal|"
+    r"calling me|call me|sarcas\w+|small talk|filler|headers|sugarcoat\w*|patroni[sz]\w*|"
+    r"lectur\w+|follow-up questions|24-hour|semicolons|em dashes|dashes|acronyms)\b",
+    re.IGNORECASE,
+)
+_IMPERATIVE = re.compile(
+    rf"^(?:please,?\s+|kindly\s+|and\s+|so\s+|also,?\s+|but\s+|just\s+|can you (?:please\s+)?|"
+    rf"could you (?:please\s+)?|I(?:'d| would) (?:like|prefer)(?: it if)? you (?:to\s+)?|"
+    rf"I want you to\s+|I need you to\s+|you (?:should|must|can)\s+|let's\s+|remember:?\s+(?:to\s+)?|"
+    rf"(?:from now on|going forward|in (?:the )?future|whenever|every time|when(?:ever)? you|"
+    rf"when answering|for all)\b[^,]*,?\s*(?:please\s+|you should\s+)?|"
+    rf"(?:from now on|going forward|in future)\s+)*(?:{_ACTIONS})\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(r"^(?:please,?\s+)?(?:don't|do not|stop|no more|never|avoid)\b", re.IGNORECASE)
+_REVOKES = re.compile(
+    r"\b(?:you (?:don't|do not|no longer) (?:have|need) to\b.*\b(?:any ?more|any longer|now)|"
+    r"you no longer (?:have|need) to|no need to .* any ?more|(?:forget|ignore|drop|scrap|disregard|"
+    r"cancel|undo) (?:what I said about|my (?:earlier |previous )?(?:instruction|rule|request)|"
+    r"the (?:rule|instruction)|the thing about)|you (?:can|may) .* again\b|"
+    r"(?:never ?mind|forget) about (?:the|my) .*(?:rule|instruction|units|emojis|format))",
+    re.IGNORECASE,
+)
+_CALL_ME = re.compile(
+    r"\b(?:call me|address me as|refer to me as|I go by|everyone calls me|people call me|"
+    r"friends call me|they call me|you can call me)\s+(?:simply |just )?([A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?)"
+)
+_LEAD = re.compile(
+    r"^(?:please|kindly|from now on|going forward|in (?:the )?future|can you|could you|also|just|"
+    r"i(?:'d| would) like you to|i want you to|i need you to|remember to|you should|,|:|\s)+",
+    re.IGNORECASE,
+)
+
+
+def called(text: str) -> str | None:
+    """The name the user asks to be called by, lower-cased."""
+    match = _CALL_ME.search(text)
+    return match.group(1).lower() if match else None
+
+
+def read_instruction(text: str, verbatim: str) -> ExtractedInstruction | None:
+    """The standing order that a sentence gives to the assistant, or None."""
+    if _REVOKES.search(text):
+        return _made(text, verbatim, "revoke")
+    if not _IMPERATIVE.match(text):
+        return None
+    standing = _STANDING.search(text) or (_FORBIDS.match(text) and _STYLE.search(text))
+    styled = re.match(r"^(?:please\s+)?(?:keep|be|answer|reply|respond|speak|talk|write|use)\b", text,
+                      re.IGNORECASE) and _STYLE.search(text) and re.search(
+        r"\b(?:your|with me|to me|units?|answers|replies|responses)\b", text, re.IGNORECASE)
+    if standing or styled or _CALL_ME.search(text):
+        return _made(text, verbatim, "set")
+    return None
+
+
+def _made(text: str, verbatim: str, action: str) -> ExtractedInstruction:
+    label = _LEAD.sub("", text).strip(" .!,").lower()
+    if len(label) > _LABEL_LIMIT:
+        label = label[:_LABEL_LIMIT].rsplit(" ", 1)[0]
+    return ExtractedInstruction(
+        label=label or text[:_LABEL_LIMIT].lower(),
+        description=verbatim[:500],
+        action="revoke" if action == "revoke" else "set",
+        source_quote=verbatim[:200],
+    )

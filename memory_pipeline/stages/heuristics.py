@@ -1,0 +1,258 @@
+"""The keyless extraction tier: candidates from grammar and closed word lists, English only.
+
+What belongs here: the entry point and what becomes of a window's drafts. What does not: the rules
+(stages/heuristic_rules) and the guards that every tier's answer passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memory_pipeline.domain.conversation import Message, Window
+from memory_pipeline.domain.extraction import (
+    EntityType,
+    ExtractedEntity,
+    ExtractedFact,
+    ExtractedGraph,
+    ExtractedInstruction,
+    ExtractedUncertainty,
+    KnownLists,
+    NothingDurable,
+)
+from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
+from memory_pipeline.stages.heuristic_rules.corrections import corrected, read_correction
+from memory_pipeline.stages.heuristic_rules.drafts import SURE, Draft
+from memory_pipeline.stages.heuristic_rules.gates import gate_message, gate_sentence, own_words
+from memory_pipeline.stages.heuristic_rules.instructions import called, read_instruction
+from memory_pipeline.stages.heuristic_rules.parser import (
+    ParserMissingError,
+    SentenceParser,
+    load_parser,
+)
+from memory_pipeline.stages.heuristic_rules.predicates import category_of
+from memory_pipeline.stages.heuristic_rules.sentence_reading import read_sentence
+from memory_pipeline.stages.heuristic_rules.sentences import Sentence, split_sentences
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+__all__ = ["HeuristicExtractor", "ParserMissingError", "load_heuristic_extractor"]
+
+_LONGEST_MESSAGE = 6000
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A sentence of a message, and why it need not be parsed if it need not."""
+
+    message: Message
+    sentence: Sentence | None
+    reason: str = ""
+    quote: str = ""
+
+
+@dataclass
+class _Findings:
+    """What a window has given so far."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    instructions: list[ExtractedInstruction] = field(default_factory=list)
+    uncertainties: list[ExtractedUncertainty] = field(default_factory=list)
+    nothing: list[NothingDurable] = field(default_factory=list)
+
+
+class HeuristicExtractor:
+    """Extracts without any model; equal windows and known lists give equal graphs."""
+
+    version = "heuristics/1"
+
+    def __init__(self, parser: SentenceParser) -> None:
+        self._parser = parser
+
+    def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
+        """The graph of one window; every own message ends in it as evidence or with a reason."""
+        return self.extract_many([(window, known)])[0]
+
+    def extract_many(
+        self, windows: Iterable[tuple[Window, KnownLists]]
+    ) -> tuple[ExtractedGraph, ...]:
+        """One graph per window, in order; sentences of all windows are parsed in one batch."""
+        plans = [(_plan(window), known) for window, known in windows]
+        texts = [
+            w.sentence.text for work, _ in plans for w in work if w.sentence and not w.reason
+        ]
+        docs = iter(self._parser.parse(texts))
+        graphs = []
+        for work, known in plans:
+            parsed = [next(docs) if w.sentence and not w.reason else None for w in work]
+            graphs.append(_read_window(work, parsed, known))
+        return tuple(graphs)
+
+
+def load_heuristic_extractor() -> HeuristicExtractor:
+    """The extractor with its parser; raises ParserMissingError without the `heuristics` extra."""
+    return HeuristicExtractor(load_parser())
+
+
+def _plan(window: Window) -> list[_Work]:
+    return [work for message in window.own_messages() for work in _plan_message(message)]
+
+
+def _plan_message(message: Message) -> list[_Work]:
+    """Gates come first: only sentences that may say something are parsed."""
+    text = message.text[:_LONGEST_MESSAGE]
+    words = own_words(text)
+    reason = gate_message(text, words)
+    if reason is not None:
+        return [_Work(message, None, reason, text.strip()[:200])]
+    work = [_Work(message, None, why, quote) for why, quote in words.blanked]
+    for sentence in split_sentences(words.text, text):
+        gate = gate_sentence(sentence.text, sentence.verbatim)
+        if _is_order(sentence, gate):
+            work.append(_Work(message, sentence, "instruction"))
+        elif read_correction(sentence.text, sentence.verbatim) and gate is None:
+            work.append(_Work(message, sentence, "correction"))
+        else:
+            work.append(_Work(message, sentence, gate or "", sentence.verbatim[:200]))
+    return work or [_Work(message, None, "no_parse", text.strip()[:200])]
+
+
+def _is_order(sentence: Sentence, gate: str | None) -> bool:
+    if gate in {"wish", "joke", "sarcasm", "hypothetical"}:
+        return False
+    return read_instruction(sentence.text, sentence.verbatim) is not None
+
+
+def _read_window(
+    work: Sequence[_Work], docs: Sequence[Doc | None], known: KnownLists
+) -> ExtractedGraph:
+    cast, found = Cast(known), _Findings()
+    for item, doc in zip(work, docs, strict=True):
+        if doc is not None and item.sentence is not None:
+            _take_sentence(item, doc, item.sentence, cast, known, found)
+        elif item.sentence is not None and item.reason == "instruction":
+            _take_instruction(item.sentence, found)
+        elif item.sentence is not None and item.reason == "correction":
+            _take_correction(item, item.sentence, known, found)
+        else:
+            found.nothing.append(_nothing(item, item.reason))
+    return _graph(found, known)
+
+
+def _nothing(item: _Work, reason: str) -> NothingDurable:
+    return NothingDurable(seq=item.message.seq, reason=reason, quote=item.quote)
+
+
+def _take_sentence(
+    item: _Work, doc: Doc, sentence: Sentence, cast: Cast, known: KnownLists, found: _Findings
+) -> None:
+    outcome = read_sentence(doc, sentence, item.message.said_at, cast, known)
+    name = called(sentence.text)
+    drafts = list(outcome.drafts)
+    if name is not None:
+        drafts.append(Draft(USER, "has name", name, quote=sentence.quote(0, len(sentence.text))))
+    found.drafts.extend(drafts)
+    if not drafts and outcome.reason is not None:
+        found.nothing.append(_nothing(item, outcome.reason))
+
+
+def _take_instruction(sentence: Sentence, found: _Findings) -> None:
+    instruction = read_instruction(sentence.text, sentence.verbatim)
+    if instruction is not None:
+        found.instructions.append(instruction)
+    if name := called(sentence.text):
+        found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:200]))
+
+
+def _take_correction(
+    item: _Work, sentence: Sentence, known: KnownLists, found: _Findings
+) -> None:
+    correction = read_correction(sentence.text, sentence.verbatim)
+    if correction is None:
+        return
+    result = corrected(correction, found.drafts, known)
+    if result is None:
+        found.uncertainties.append(
+            ExtractedUncertainty(
+                about=sentence.verbatim[:200], reason="a correction of something that is not known"
+            )
+        )
+        found.nothing.append(_nothing(item, "ambiguous_correction"))
+        return
+    draft, replaced = result
+    if replaced is not None:
+        found.drafts.remove(replaced)
+    found.drafts.append(replace(draft, quote=sentence.quote(0, len(sentence.text))))
+
+
+def _graph(found: _Findings, known: KnownLists) -> ExtractedGraph:
+    drafts = _distinct([_as_known(d, known) for d in found.drafts])
+    return ExtractedGraph(
+        entities=_entities(drafts),
+        relationships=tuple(_fact(d) for d in drafts if d.type is not None),
+        literal_facts=tuple(_fact(d) for d in drafts if d.type is None),
+        instructions=tuple(found.instructions),
+        uncertainties=(
+            *found.uncertainties,
+            *(
+                ExtractedUncertainty(
+                    about=" ".join(d.triple),
+                    reason="hedged or reported by somebody else",
+                    subject=d.subject,
+                    predicate=d.predicate,
+                )
+                for d in drafts
+                if d.confidence < SURE
+            ),
+        ),
+        nothing_durable=tuple(found.nothing),
+    )
+
+
+def _as_known(draft: Draft, known: KnownLists) -> Draft:
+    """Known names are used exactly as memory writes them."""
+    for entity in known.entities:
+        names = {entity.name.lower(), *(a.lower() for a in entity.aliases)}
+        if draft.type is not None and draft.object in names:
+            draft = replace(draft, object=entity.name, type=entity.type)
+        if draft.subject != USER and draft.subject in names:
+            draft = replace(draft, subject=entity.name)
+    return draft
+
+
+def _distinct(drafts: Sequence[Draft]) -> list[Draft]:
+    """One draft per triple and period; the first stands, an ending wins over a plain statement."""
+    kept: dict[tuple[str, str, str], Draft] = {}
+    for draft in drafts:
+        if not draft.object or draft.subject == draft.object:
+            continue
+        before = kept.get(draft.triple)
+        if before is None or (draft.valid_until and not before.valid_until):
+            kept[draft.triple] = draft
+    return list(kept.values())
+
+
+def _entities(drafts: Sequence[Draft]) -> tuple[ExtractedEntity, ...]:
+    kinds: dict[str, EntityType] = {}
+    for draft in drafts:
+        if draft.type is not None:
+            kinds.setdefault(draft.object, draft.type)
+    for draft in drafts:
+        if draft.subject != USER:
+            kinds.setdefault(draft.subject, EntityType.PERSON)
+    return tuple(ExtractedEntity(name=n, type=k.value) for n, k in kinds.items())
+
+
+def _fact(draft: Draft) -> ExtractedFact:
+    return ExtractedFact(
+        subject=draft.subject,
+        predicate=draft.predicate,
+        object=draft.object,
+        confidence=draft.confidence,
+        source_quote=draft.quote,
+        valid_from=draft.valid_from.isoformat() if draft.valid_from else None,
+        valid_until=draft.valid_until.isoformat() if draft.valid_until else None,
+        memory_category=category_of(draft.predicate).value,
+    )

@@ -1,0 +1,68 @@
+"""What the walk needs of the outside world, as protocols that adapters fill.
+
+Belongs here: ports used by more than one stage. Does not: their implementations.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from memory_pipeline.domain.changes import GenerationHead, MemoryState
+from memory_pipeline.domain.claim import ResolvedClaim
+from memory_pipeline.domain.conversation import Window
+from memory_pipeline.domain.extraction import ExtractedGraph, KnownLists, Tier
+from memory_pipeline.domain.ids import FactId
+from memory_pipeline.stages.resolve import NameIndex
+
+
+class Extractor(Protocol):
+    """Turns a window into a raw graph; one of the tiers of spec X10."""
+
+    @property
+    def version(self) -> str:
+        """Names extractor and revision; part of the recipe."""
+        ...
+
+    @property
+    def tier(self) -> Tier:
+        """Which tier this extractor is."""
+        ...
+
+    def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
+        """What the window says, before any guard. Only the user's own words count."""
+        ...
+
+
+class MemoryReader(Protocol):
+    """Reads of one generation, each in one round trip."""
+
+    def head(self) -> GenerationHead:
+        """Where the generation stands now."""
+        ...
+
+    def name_index(
+        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
+    ) -> NameIndex:
+        """Exact holders of the names and, for those with a vector, their nearest entities."""
+        ...
+
+    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
+        """Those of the names that an entity holds as name or alias."""
+        ...
+
+    def neighbourhood(
+        self,
+        head: GenerationHead,
+        claims: Sequence[ResolvedClaim],
+        vectors: Mapping[str, Sequence[float]],
+        minimum_similarity: float,
+    ) -> MemoryState:
+        """Believed facts that can matter to the claims; `vectors` by claim ref."""
+        ...
+
+    def with_links(self, state: MemoryState) -> MemoryState:
+        """The same state with every believed edge and whatever hangs on an entity."""
+        ...
+
+    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
+        """The quote that each fact was asserted with."""
+        ...

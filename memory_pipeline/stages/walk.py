@@ -1,0 +1,295 @@
+"""One episode through all stages, up to its change set; ports do the reading.
+
+Belongs here: the order of the stages and what each hands to the next.
+Does not: the stages' rules, the write (an IO manager applies the change set), Dagster.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from memory_pipeline.domain.changes import (
+    ChangeSet,
+    DistinctClaims,
+    FinalOutcome,
+    GenerationHead,
+    Judgement,
+    MemoryState,
+    Pair,
+    ResolvedGraph,
+    Verdict,
+)
+from memory_pipeline.domain.claim import USER, GuardedGraph, NothingSaid, ResolvedClaim
+from memory_pipeline.domain.conversation import Window
+from memory_pipeline.domain.embedding import Embedder, EmbeddingProfile
+from memory_pipeline.domain.extraction import KnownLists, Tier
+from memory_pipeline.domain.fact import next_known_instant
+from memory_pipeline.domain.ids import EpisodeId
+from memory_pipeline.domain.plan import may_end_a_link, plan_changes
+from memory_pipeline.domain.policy import Policy
+from memory_pipeline.stages.deduplicate import deduplicate, statement_of
+from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
+from memory_pipeline.stages.judge import Judge, Question
+from memory_pipeline.stages.ports import Extractor, MemoryReader
+from memory_pipeline.stages.resolve import resolve
+from memory_pipeline.stages.small_talk import is_small_talk
+
+
+class Frozen(BaseModel):
+    """Base of the values here."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class FoldPlan(Frozen):
+    """A change set with what the stages made on the way and the vectors the write stores."""
+
+    changes: ChangeSet
+    resolved: ResolvedGraph
+    distinct: DistinctClaims
+    vectors: dict[str, tuple[float, ...]]
+
+
+def extraction_digest(window: Window, known: KnownLists, extractor: Extractor) -> str:
+    """Names everything an extraction depends on: equal input, equal digest."""
+    content = "\x1f".join(
+        (
+            extractor.version,
+            GUARD_VERSION,
+            known.model_dump_json(),
+            *(
+                f"{m.seq}|{m.role}|{m.is_own}|{m.said_at.isoformat()}|{m.text}"
+                for m in window.messages
+            ),
+        )
+    )
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def extract_episode(
+    window: Window, known: KnownLists, extractor: Extractor, policy: Policy
+) -> GuardedGraph:
+    """Extract and guard one window; small talk needs no extractor (spec X10)."""
+    own = window.own_messages()
+    if not own:
+        return GuardedGraph(tier=Tier.NONE, tier_reason="the user says nothing in this window")
+    if all(is_small_talk(m.text) for m in own):
+        return GuardedGraph(
+            tier=Tier.NONE,
+            tier_reason="greetings and acknowledgements only",
+            nothing_said=tuple(
+                NothingSaid(message_id=m.message_id, reason="small_talk") for m in own
+            ),
+        )
+    return guard(
+        extractor.extract(window, known),
+        window,
+        known,
+        tier=extractor.tier,
+        tier_reason="no model is configured" if extractor.tier is Tier.HEURISTICS else "",
+        limits=GuardLimits(
+            max_facts=policy.max_facts_per_episode,
+            object_chars=policy.object_chars,
+            quote_chars=policy.quote_chars,
+        ),
+    )
+
+
+class Folder:
+    """Folds guarded episodes into memory: reads through a port, plans, writes nothing."""
+
+    def __init__(
+        self,
+        reader: MemoryReader,
+        embedder: Embedder,
+        judge: Judge,
+        profile: EmbeddingProfile,
+        policy: Policy,
+    ) -> None:
+        self._reader = reader
+        self._embedder = embedder
+        self._judge = judge
+        self._profile = profile
+        self._policy = policy
+
+    def plan(
+        self,
+        episode_id: EpisodeId,
+        ended_at: datetime,
+        guarded: GuardedGraph,
+        earlier_survivors: frozenset[str] = frozenset(),
+    ) -> FoldPlan:
+        """The plan of one episode against memory as it stands now."""
+        head = self._reader.head()
+        if not guarded.claims:
+            return self._plan_without_claims(head, episode_id, ended_at, guarded)
+        name_vectors = self._embed_unknown_names(head, guarded)
+        resolved = resolve(
+            guarded,
+            self._reader.name_index(
+                head, [m.name for m in guarded.mentions if m.name != USER], name_vectors
+            ),
+            tenant_id=head.tenant_id,
+            episode_id=episode_id,
+            vectors=name_vectors,
+            profile=self._profile,
+        )
+        statements = self._embed(
+            list(dict.fromkeys(statement_of(c.claim) for c in resolved.claims))
+        )
+        state = self._read_state(head, resolved.claims, statements)
+        distinct = deduplicate(resolved, state, self._profile, self._policy)
+        judgements = self._judge_pairs(state, distinct)
+        if may_end_a_link(state, distinct, judgements):
+            state = self._reader.with_links(state)
+        changes = plan_changes(state, episode_id, ended_at, distinct, judgements, earlier_survivors)
+        return FoldPlan(
+            changes=self._complete(changes, guarded, resolved, distinct),
+            resolved=resolved,
+            distinct=distinct,
+            vectors={**name_vectors, **statements},
+        )
+
+    def _plan_without_claims(
+        self,
+        head: GenerationHead,
+        episode_id: EpisodeId,
+        ended_at: datetime,
+        guarded: GuardedGraph,
+    ) -> FoldPlan:
+        changes = ChangeSet(
+            head=head,
+            episode_id=episode_id,
+            known_at=next_known_instant(ended_at, head.last_known_at),
+            status="skipped" if guarded.tier is Tier.NONE else "folded",
+        )
+        return FoldPlan(
+            changes=self._complete(changes, guarded, ResolvedGraph(), DistinctClaims()),
+            resolved=ResolvedGraph(),
+            distinct=DistinctClaims(),
+            vectors={},
+        )
+
+    def _embed_unknown_names(
+        self, head: GenerationHead, guarded: GuardedGraph
+    ) -> dict[str, tuple[float, ...]]:
+        names = [m.name for m in guarded.mentions if m.name != USER]
+        known = self._reader.known_names(head, names) if names else frozenset()
+        return self._embed([name for name in names if name not in known])
+
+    def _embed(self, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+        vectors = self._embedder.embed(texts)
+        return {text: tuple(vector) for text, vector in zip(texts, vectors, strict=True)}
+
+    def _read_state(
+        self,
+        head: GenerationHead,
+        claims: Sequence[ResolvedClaim],
+        statements: Mapping[str, Sequence[float]],
+    ) -> MemoryState:
+        by_ref = {c.claim.ref: statements[statement_of(c.claim)] for c in claims}
+        state = self._reader.neighbourhood(
+            head, claims, by_ref, min(self._profile.band_low, self._profile.duplicate)
+        )
+        similarities = dict(state.similarities)
+        refs = list(by_ref)
+        for index, one in enumerate(refs):
+            for other in refs[:index]:
+                similarities[(one, other)] = _dot(by_ref[one], by_ref[other])
+        return state.model_copy(update={"similarities": similarities})
+
+    def _judge_pairs(self, state: MemoryState, distinct: DistinctClaims) -> tuple[Judgement, ...]:
+        unasked = tuple(
+            Judgement(
+                ref=pair.ref,
+                fact_id=pair.fact_id,
+                verdict=Verdict.NOT_JUDGED,
+                reason="more pairs than one call takes",
+                judge="none",
+                pair_reason=pair.reason,
+            )
+            for pair in distinct.not_judged
+        )
+        if not distinct.pairs:
+            return unasked
+        quotes = self._reader.quotes(state.head, [pair.fact_id for pair in distinct.pairs])
+        facts = {f.fact_id: f for f in state.facts}
+        claims = {c.claim.ref: c.claim for c in distinct.claims}
+        return (
+            self._judge.judge(
+                [
+                    Question(
+                        pair=pair,
+                        claim=claims[pair.ref],
+                        fact=facts[pair.fact_id],
+                        fact_quote=quotes.get(pair.fact_id, ""),
+                    )
+                    for pair in distinct.pairs
+                ]
+            )
+            + unasked
+        )
+
+    def _complete(
+        self,
+        changes: ChangeSet,
+        guarded: GuardedGraph,
+        resolved: ResolvedGraph,
+        distinct: DistinctClaims,
+    ) -> ChangeSet:
+        """Add what guards and resolution found: entities, remarks, the rest of the ledger."""
+        placed = {final.outcome.ref for final in changes.outcomes}
+        earlier = [o for o in (*guarded.dropped, *resolved.dropped) if o.ref not in placed]
+        used = {c.subject_id for c in resolved.claims} | {
+            c.object_id for c in resolved.claims if c.object_id
+        }
+        return changes.model_copy(
+            update={
+                "new_entities": tuple(e for e in resolved.new_entities if e.entity_id in used),
+                "new_aliases": tuple(a for a in resolved.new_aliases if a.entity_id in used),
+                "linked_entities": tuple(e for e in resolved.touched if e in used),
+                "outcomes": (*changes.outcomes, *(FinalOutcome(outcome=o) for o in earlier)),
+                "uncertainties": (
+                    *guarded.uncertainties,
+                    *resolved.uncertainties,
+                    *changes.uncertainties,
+                ),
+                "instructions": guarded.instructions,
+                "nothing_said": guarded.nothing_said,
+                "resolved_slots": self._settled_slots(distinct, changes),
+            }
+        )
+
+    def _settled_slots(
+        self, distinct: DistinctClaims, changes: ChangeSet
+    ) -> tuple[tuple[str, str], ...]:
+        """Slots that got a confident value: their open uncertainties are settled (spec X8)."""
+        accepted = {final.outcome.ref for final in changes.outcomes if final.fact_id is not None}
+        return tuple(
+            sorted(
+                {
+                    (c.claim.subject, c.claim.predicate)
+                    for c in distinct.claims
+                    if c.claim.ref in accepted and c.claim.confidence >= self._policy.min_confidence
+                }
+            )
+        )
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def survivors_of(plan: FoldPlan) -> frozenset[str]:
+    """Refs that survived a plan, for the next one if this turns out stale (spec W2)."""
+    return frozenset(c.claim.ref for c in plan.distinct.survivors)
+
+
+def pairs_by_reason(pairs: Sequence[Pair]) -> dict[str, int]:
+    """How many pairs were asked for each reason."""
+    counts: dict[str, int] = {}
+    for pair in pairs:
+        counts[pair.reason.value] = counts.get(pair.reason.value, 0) + 1
+    return counts

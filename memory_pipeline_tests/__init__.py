@@ -1,0 +1,1 @@
+"""Tests, mirroring the package. Fixtures shared by all live in conftest."""

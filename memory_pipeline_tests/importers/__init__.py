@@ -1,0 +1,1 @@
+"""Tests of the importers. Sample exports made for them lie in data/."""

@@ -1,0 +1,127 @@
+-- name: names_held
+-- Entities that hold one of the names, as name or alias, redirects followed.
+select k.name as key, e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at
+from unnest(%(keys)s::text[]) as k (name)
+join memory.entities e on e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+    and e.redirect_to is null
+    and (e.name = k.name or exists (
+        select from memory.entity_aliases a
+        where a.tenant_id = e.tenant_id and a.generation_id = e.generation_id
+            and a.entity_id = e.entity_id and a.alias = k.name))
+order by k.name, e.entity_id;
+
+-- name: nearest_entities
+-- The entities nearest to one name.
+select e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at,
+    1 - (e.embedding <=> %(vector)s) as similarity
+from memory.entities e
+where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+    and e.redirect_to is null and e.embedding is not null
+order by e.embedding <=> %(vector)s, e.entity_id
+limit 10;
+
+-- name: facts_of_slots
+-- Believed facts that share subject and predicate, or subject and object, with a claim.
+select distinct f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
+    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
+    f.ended_reason, f.successor_id
+from unnest(%(subjects)s::uuid[], %(predicates)s::text[], %(objects)s::uuid[], %(texts)s::text[])
+    as c (subject_id, predicate, object_id, object_text)
+join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and upper_inf(f.known_time) and f.subject_id = c.subject_id
+    and (f.predicate = c.predicate or f.object_id = c.object_id or f.object_text = c.object_text);
+
+-- name: nearest_facts
+-- Facts about the claim's subject that are near to it and have not ended.
+select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
+    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
+    f.ended_reason, f.successor_id, 1 - (f.embedding <=> %(vector)s) as similarity
+from memory.facts f
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
+    and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
+    and 1 - (f.embedding <=> %(vector)s) >= %(minimum)s
+order by f.embedding <=> %(vector)s, f.fact_id
+limit 20;
+
+-- name: similarities_of_slot
+-- How near a claim is to given facts, for those that share its slot.
+select f.fact_id, 1 - (f.embedding <=> %(vector)s) as similarity
+from memory.facts f
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
+    and f.predicate = %(predicate)s and f.embedding is not null;
+
+-- name: linked_facts
+-- Every believed edge, and every believed fact about something other than the user.
+select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
+    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
+    f.ended_reason, f.successor_id
+from memory.facts f
+join memory.entities e using (tenant_id, generation_id)
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and e.entity_id = f.subject_id and upper_inf(f.known_time)
+    and (f.object_id is not null or f.subject_id <> %(user_id)s) and e.name <> %(exempt)s;
+
+-- name: asserting_quotes
+-- The quote that each fact was asserted with.
+select distinct on (fact_id) fact_id, quote
+from memory.fact_evidence
+where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
+    and fact_id = any(%(fact_ids)s) and kind = 'asserted'
+order by fact_id, episode_id, claim_ref;
+
+-- name: known_entities
+-- Entity names shown to extraction: those named in the window first, then the latest linked.
+select e.entity_id, e.name, e.type,
+    coalesce(array_agg(a.alias order by a.alias) filter (where a.alias is not null), '{}')
+        as aliases
+from memory.entities e
+left join memory.entity_aliases a using (tenant_id, generation_id, entity_id)
+where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+    and e.redirect_to is null and e.name <> 'user'
+group by e.tenant_id, e.generation_id, e.entity_id
+order by bool_or(position(e.name in %(transcript)s) > 0
+        or position(a.alias in %(transcript)s) > 0) desc,
+    e.last_linked_at desc, e.entity_id
+limit %(limit)s;
+
+-- name: known_facts
+-- Believed facts that have not ended: those about something named in the window first.
+select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
+    f.object_id is not null as object_is_entity
+from memory.facts f
+join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
+    and s.entity_id = f.subject_id
+left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
+    and o.entity_id = f.object_id
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and upper_inf(f.known_time) and (upper_inf(f.valid_time) or upper(f.valid_time) > %(at)s)
+    and (f.object_id is not null or f.object_text is not null)
+order by (position(coalesce(o.name, f.object_text) in %(transcript)s) > 0
+        or (s.name <> 'user' and position(s.name in %(transcript)s) > 0)) desc,
+    lower(f.known_time) desc, f.fact_id
+limit %(limit)s;
+
+-- name: stored_extractions
+-- Extractions of some episodes that are stored already.
+select episode_id, input_digest, payload from memory.stage_outputs
+where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
+    and episode_id = any(%(episode_ids)s) and stage = 'extracted_graphs';
+
+-- name: known_names_of_user
+-- Names by which the user is known: given at import or stated.
+select t.user_names || coalesce((
+    select array_agg(distinct f.object_text)
+    from memory.facts f
+    where f.tenant_id = t.tenant_id and f.generation_id = %(generation_id)s
+        and upper_inf(f.known_time) and f.subject_id = %(user_id)s and f.predicate = 'has name'
+        and f.object_text is not null), '{}') as names
+from memory.tenants t
+where t.tenant_id = %(tenant_id)s;
