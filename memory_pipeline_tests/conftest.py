@@ -30,13 +30,14 @@ MIGRATIONS = Path(__file__).parents[1] / "sql" / "migrations"
 TEMPLATE = "memory_template"
 _RUN_DIR = "MEMORY_PIPELINE_TEST_RUN_DIR"
 _PREFIX = "memory_pipeline_tests-"
+_ROOMY_BYTES = 4_000_000_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the folder of this run, before any worker inherits the environment."""
     if _is_controller(config):
         _remove_leftovers()
-        run_dir = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        run_dir = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_scratch_dir()))
         # As root the server runs under another account, which must pass through.
         run_dir.chmod(0o711)
         os.environ[_RUN_DIR] = str(run_dir)
@@ -46,6 +47,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server, if any test started it, after the last worker has ended."""
     if _is_controller(config) and _RUN_DIR in os.environ:
         _remove_run(Path(os.environ.pop(_RUN_DIR)))
+
+
+@pytest.fixture(scope="session")
+def scratch_dir() -> Path:
+    """A folder for the temporary folders of servers, in memory where there is room."""
+    return _scratch_dir()
 
 
 @pytest.fixture(scope="session")
@@ -104,6 +111,16 @@ def _is_controller(config: pytest.Config) -> bool:
     return not hasattr(config, "workerinput")
 
 
+def _scratch_dir() -> Path:
+    in_memory = Path("/dev/shm")  # noqa: S108 -- every folder made in it has a name of its own
+    if in_memory.is_dir() and os.access(in_memory, os.W_OK):
+        # Some tests run programs from their folder, which containers often forbid here.
+        can_run = not os.statvfs(in_memory).f_flag & getattr(os, "ST_NOEXEC", 0)
+        if can_run and shutil.disk_usage(in_memory).free > _ROOMY_BYTES:
+            return in_memory
+    return Path(tempfile.gettempdir())
+
+
 def _remove_run(run_dir: Path) -> None:
     EmbeddedPostgres(run_dir).stop()
     shutil.rmtree(run_dir, ignore_errors=True)
@@ -111,7 +128,7 @@ def _remove_run(run_dir: Path) -> None:
 
 def _remove_leftovers() -> None:
     """Clear away the runs of our own user whose controller was killed."""
-    for run_dir in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for run_dir in _scratch_dir().glob(f"{_PREFIX}*"):
         controller = run_dir.name.removeprefix(_PREFIX).partition("-")[0]
         # Another run may be clearing away the same folder.
         with contextlib.suppress(FileNotFoundError, EmbeddedPostgresError):

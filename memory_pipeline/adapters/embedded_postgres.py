@@ -27,7 +27,7 @@ from memory_pipeline.adapters.postgres_errors import (
     SocketPathError,
     StartError,
     UnsupportedPlatformError,
-    error_from_os,
+    typed_os_errors,
 )
 from memory_pipeline.adapters.postgres_launch import (
     SETTINGS,
@@ -146,8 +146,9 @@ class EmbeddedPostgres:
 
     def stop(self) -> bool:
         """Stop the server if it runs, ending its connections; whether there was one to stop."""
-        if not self._places.folder.exists():
-            return False
+        with typed_os_errors(self._places.folder):
+            if not self._places.folder.exists():
+                return False
         with self._exclusive():
             found = find_postmaster(self._places.data_dir)
             if found is not None:
@@ -158,28 +159,29 @@ class EmbeddedPostgres:
     def status(self) -> ServerStatus:
         """Whether the server runs and where its files are; changes nothing, takes no lock."""
         data_dir = self._places.data_dir
-        found = find_postmaster(data_dir)
-        return ServerStatus(
-            server=self._server(found, is_started_here=False) if found else None,
-            data_dir=data_dir,
-            log_file=self._places.log_file,
-            version=self._places.version,
-            free_bytes=shutil.disk_usage(data_dir).free if data_dir.exists() else None,
-        )
+        with typed_os_errors(data_dir):
+            found = find_postmaster(data_dir)
+            return ServerStatus(
+                server=self._server(found, is_started_here=False) if found else None,
+                data_dir=data_dir,
+                log_file=self._places.log_file,
+                version=self._places.version,
+                free_bytes=shutil.disk_usage(data_dir).free if data_dir.exists() else None,
+            )
 
     def diagnose(self) -> EmbeddedPostgresError | None:
         """Why the server is gone, for whoever has just lost a connection.
 
         None if it is up, or if its log names no cause known here.
         """
-        if find_postmaster(self._places.data_dir) is not None:
-            return None
-        return cause_of_end(self._places)
+        with typed_os_errors(self._places.folder):
+            is_up = find_postmaster(self._places.data_dir) is not None
+            return None if is_up else cause_of_end(self._places)
 
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:
         folder = self._places.folder
-        try:
+        with typed_os_errors(folder):
             if not folder.exists():
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 with contextlib.suppress(FileExistsError):
@@ -188,8 +190,6 @@ class EmbeddedPostgres:
                     folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
             with locked(folder / "lock"):
                 yield
-        except OSError as error:
-            raise error_from_os(error, folder) from error
 
     def _server(self, found: PidFile, *, is_started_here: bool) -> Server:
         return Server(

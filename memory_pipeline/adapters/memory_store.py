@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from pgvector import HalfVector
+from psycopg.types.json import Jsonb
 
-from memory_pipeline.adapters.postgres import Database, Row, execute
+from memory_pipeline.adapters.postgres import Database, Row, execute, execute_many
 from memory_pipeline.domain.changes import GenerationHead, MemoryState
 from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
@@ -23,7 +24,7 @@ from memory_pipeline.domain.extraction import (
     MemoryCategory,
     Tier,
 )
-from memory_pipeline.domain.fact import EndedReason, Entity, FactVersion
+from memory_pipeline.domain.fact import FIRST_INSTANT, EndedReason, Entity, FactVersion
 from memory_pipeline.domain.ids import (
     EntityId,
     EpisodeId,
@@ -37,6 +38,7 @@ from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.resolve import NameIndex, lookup_keys, user_entity
 
 _USER_KEY = "user"
+EXTRACTED = "extracted_graphs"
 
 
 class MemoryStore:
@@ -67,34 +69,51 @@ class MemoryStore:
             last_known_at=row["last_known_at"],
         )
 
-    def known_lists(self, window: Window, policy: Policy) -> KnownLists:
-        """What extraction is shown: most relevant to the window first, cut, then sorted (X2)."""
-        transcript = "\n".join(m.text.lower() for m in window.messages)
-        keys = self._keys | {"transcript": transcript, "at": window.started_at}
+    def known_as_of(self, fold_number: int) -> datetime:
+        """Known instant after so many folds; before the first fold nothing is known."""
         with self._database.tenant_pipeline(self._tenant_id) as connection:
-            entities = execute(
-                connection, "known_entities", keys | {"limit": policy.known_entities}
-            )
-            facts = execute(connection, "known_facts", keys | {"limit": policy.known_facts})
-            names = execute(
-                connection, "known_names_of_user", self._keys | {"user_id": self._user_id}
-            )
+            cursor = execute(connection, "known_as_of", self._keys | {"fold_number": fold_number})
+        row = cursor.fetchone()
+        return row["known_at"] if row else FIRST_INSTANT
+
+    def known_lists(
+        self, windows: Sequence[Window], policy: Policy, as_of: datetime
+    ) -> list[KnownLists]:
+        """What extraction is shown for each window: memory as known then, most relevant first,
+        cut, then sorted (X2). One round trip for all."""
+        cursors = []
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            keys = self._keys | {"as_of": as_of}
+            names = execute(connection, "known_names_of_user", keys | {"user_id": self._user_id})
+            for window in windows:
+                transcript = "\n".join(m.text.lower() for m in window.messages)
+                keys |= {"transcript": transcript, "at": window.started_at}
+                cursors.append(
+                    (
+                        execute(
+                            connection, "known_entities", keys | {"limit": policy.known_entities}
+                        ),
+                        execute(connection, "known_facts", keys | {"limit": policy.known_facts}),
+                    )
+                )
         row = names.fetchone()
-        return KnownLists(
-            entities=tuple(
-                sorted(
-                    (_known_entity(row) for row in entities.fetchall()),
-                    key=lambda e: (e.name, str(e.entity_id)),
-                )
-            ),
-            facts=tuple(
-                sorted(
-                    (KnownFact.model_validate(row) for row in facts.fetchall()),
-                    key=lambda f: (f.subject, f.predicate, f.object, str(f.fact_id)),
-                )
-            ),
-            user_names=tuple(sorted({name.lower() for name in row["names"]})) if row else (),
-        )
+        user_names = tuple(sorted({name.lower() for name in row["names"]})) if row else ()
+        return [
+            _known_lists(entities.fetchall(), facts.fetchall(), user_names)
+            for entities, facts in cursors
+        ]
+
+    def store_extractions(self, rows: Sequence[Row]) -> None:
+        """Keep extractions (episode_id, input_digest, payload), so that none is made twice."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            execute_many(
+                connection,
+                "upsert_stage_output",
+                [
+                    self._keys | {**row, "stage": EXTRACTED, "payload": Jsonb(row["payload"])}
+                    for row in rows
+                ],
+            )
 
     def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
         """Those of the names that an entity holds as name or alias."""
@@ -202,6 +221,23 @@ class MemoryStore:
             EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"])
             for row in cursor.fetchall()
         }
+
+
+def _known_lists(
+    entities: Sequence[Row], facts: Sequence[Row], user_names: tuple[str, ...]
+) -> KnownLists:
+    return KnownLists(
+        entities=tuple(
+            sorted(map(_known_entity, entities), key=lambda e: (e.name, str(e.entity_id)))
+        ),
+        facts=tuple(
+            sorted(
+                (KnownFact.model_validate(row) for row in facts),
+                key=lambda f: (f.subject, f.predicate, f.object, str(f.fact_id)),
+            )
+        ),
+        user_names=user_names,
+    )
 
 
 def _slots(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:

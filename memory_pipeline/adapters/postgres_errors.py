@@ -6,8 +6,10 @@ Does not: deciding when to start, retry or give up (embedded_postgres).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -108,6 +110,15 @@ def error_from_os(error: OSError, folder: Path) -> EmbeddedPostgresError:
             "owns the folder, or choose another home (MEMORY_HOME)"
         )
     return StartError(f"could not prepare {folder}: {error}")
+
+
+@contextlib.contextmanager
+def typed_os_errors(folder: Path) -> Iterator[None]:
+    """Turn each OSError of the block into the typed error for `folder`."""
+    try:
+        yield
+    except OSError as error:
+        raise error_from_os(error, folder) from error
 
 
 def last_lines(log: str, count: int = 12) -> str:

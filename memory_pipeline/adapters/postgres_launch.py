@@ -24,7 +24,6 @@ from memory_pipeline.adapters.postgres_errors import (
     StartError,
     disk_full,
     error_from_log,
-    error_from_os,
     is_transient,
     last_lines,
     other_major,
@@ -94,15 +93,12 @@ class Launch:
 
 
 def find_postmaster(data_dir: Path) -> PidFile | None:
-    """The living postmaster of a data folder. Raises AccessError if we may not look into it."""
-    try:
-        pid_file = read_pid_file(data_dir)
-        owner = data_dir.stat().st_uid if pid_file else -1
-    except PermissionError as error:
-        raise error_from_os(error, data_dir) from error
+    """The living postmaster of a data folder. PermissionError if we may not look into it."""
+    pid_file = read_pid_file(data_dir)
     if pid_file is None:
         return None
     _reap(pid_file.pid)
+    owner = data_dir.stat().st_uid
     return pid_file if is_postmaster_of(find_process(pid_file.pid), data_dir, owner) else None
 
 
@@ -198,6 +194,8 @@ def cause_of_end(places: Places, said: str | None = None) -> EmbeddedPostgresErr
 
     None if no cause is known.
     """
+    if not places.data_dir.exists():
+        return None
     if said is None:
         said = _read(places.log_file, 0).rpartition(_FIRST_WORDS)[2]
     # On a full disk the server's last words may be missing from the log as well.

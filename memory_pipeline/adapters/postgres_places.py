@@ -88,6 +88,8 @@ def locked(lock_file: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # Closing alone would leave the lock with a child that another thread has just forked.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
@@ -213,9 +215,7 @@ def _copy_binaries(source: Path, version: str, account: Account, system_dir: Pat
             "install PostgreSQL where every user can read it"
         )
     _open_folder(system_dir)
-    listing = sorted(f"{path.relative_to(tree)} {path.lstat().st_size}" for path in tree.rglob("*"))
-    digest = hashlib.sha256("\n".join(listing).encode(errors="surrogateescape")).hexdigest()[:12]
-    target = system_dir / f"postgres-{version}-{digest}"
+    target = system_dir / f"postgres-{version}-{_fingerprint(tree)}"
     with locked(system_dir / "lock"):
         if not target.exists():
             log.warning(
@@ -225,11 +225,34 @@ def _copy_binaries(source: Path, version: str, account: Account, system_dir: Pat
                 target,
             )
             with tempfile.TemporaryDirectory(dir=system_dir, prefix="copy-") as scratch:
-                copy = Path(scratch) / "tree"
-                shutil.copytree(tree, copy, symlinks=True)
+                copy = Path(scratch) / "copy"
+                for part in _parts(tree):
+                    to = copy / part.relative_to(tree.parent.parent)
+                    shutil.copytree(part, to, symlinks=True)
                 _make_readable(copy)
                 copy.rename(target)
-    return target / source.name
+    return target / source.relative_to(tree.parent.parent)
+
+
+def _parts(tree: Path) -> list[Path]:
+    """The tree and the folder where a repaired wheel keeps the libraries its programs need.
+
+    The programs find that folder by its place relative to them: beside the package on Linux,
+    inside it on macOS.
+    """
+    package = tree.parent
+    libraries = [package.parent / f"{package.name}.libs", package / ".dylibs"]
+    return [tree, *(folder for folder in libraries if folder.is_dir())]
+
+
+def _fingerprint(tree: Path) -> str:
+    listing = [
+        f"{path.relative_to(tree.parent.parent)} {path.lstat().st_size}"
+        for part in _parts(tree)
+        for path in part.rglob("*")
+    ]
+    digest = hashlib.sha256("\n".join(sorted(listing)).encode(errors="surrogateescape"))
+    return digest.hexdigest()[:12]
 
 
 def _make_readable(tree: Path) -> None:

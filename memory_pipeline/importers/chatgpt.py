@@ -19,7 +19,7 @@ from memory_pipeline.importers.export_values import (
 )
 from memory_pipeline.importers.message_tree import MessageTree
 from memory_pipeline.importers.outline import KeyPath
-from memory_pipeline.importers.text_border import clean_text, read_document
+from memory_pipeline.importers.text_border import read_document
 from memory_pipeline.importers.thread_draft import ThreadDraft
 
 
@@ -45,7 +45,7 @@ class ChatGptImporter:
 def _thread(conversation: Mapping[str, object]) -> Iterator[SourceThread | Skipped]:
     draft = ThreadDraft()
     nodes = {
-        clean_text(key): mapping_of(node)
+        id_of(key) or "": mapping_of(node)
         for key, node in mapping_of(conversation["mapping"]).items()
     }
     messages = {key: mapping_of(node.get("message")) for key, node in nodes.items()}

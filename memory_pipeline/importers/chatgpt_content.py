@@ -47,7 +47,7 @@ _NOTE_FRAME = re.compile(r"\s*The user provided .*?```(?P<note>.*)```\s*", re.DO
 def add_message(draft: ThreadDraft, message_id: str, message: Mapping[str, object]) -> None:
     """Adds what the message says to the draft, or counts why it says nothing."""
     content = mapping_of(message.get("content"))
-    content_type = content.get("content_type")
+    content_type = text_of(content.get("content_type"))
     metadata = mapping_of(message.get("metadata"))
     said_at = draft.instant(message.get("create_time"))
     if content_type == "user_editable_context":
@@ -56,7 +56,7 @@ def add_message(draft: ThreadDraft, message_id: str, message: Mapping[str, objec
     author = text_of(mapping_of(message.get("author")).get("role"))
     reason = _reason_left_out(message, author, metadata)
     if reason is None and content_type not in _TEXT_TYPES:
-        reason = _LEFT_OUT.get(str(content_type), "unknown_content")
+        reason = _LEFT_OUT.get(content_type, "unknown_content")
     if reason is not None:
         draft.skip(reason)
         return
@@ -82,7 +82,7 @@ def _reason_left_out(
     if message.get("channel") == "analysis":
         return "thinking"
     # What the assistant addresses to a tool (search, canvas, memory) is not said to the user.
-    if author == "assistant" and message.get("recipient") not in {None, "", "all"}:
+    if author == "assistant" and text_of(message.get("recipient")) not in {"", "all"}:
         return "tool_call"
     return None
 
@@ -121,13 +121,13 @@ def _read_parts(draft: ThreadDraft, content: Mapping[str, object]) -> tuple[str,
     images = left_out = 0
     for part in list_of(content.get("parts")) or [content.get("text")]:
         fields = mapping_of(part)
-        part_type = fields.get("content_type")
+        part_type = text_of(fields.get("content_type"))
         if isinstance(part, str):
             texts.append(text_of(part))
         elif part_type in {"audio_transcription", "text"}:
             texts.append(text_of(fields.get("text")))
         elif part is not None:
-            reason = _PART_LEFT_OUT.get(str(part_type), "unknown_part")
+            reason = _PART_LEFT_OUT.get(part_type, "unknown_part")
             draft.skip(reason)
             left_out += 1
             images += reason == "image"

@@ -119,13 +119,13 @@ def _read_text(draft: ThreadDraft, message: Mapping[str, object]) -> tuple[str, 
     content = message.get("content")
     for block in list_of(content) or [content]:
         fields = mapping_of(block)
-        block_type = fields.get("type")
+        block_type = text_of(fields.get("type"))
         if isinstance(block, str):
             texts.append(text_of(block))
         elif block_type in _TEXT_TYPES:
             texts.append(text_of(fields.get("text")))
         elif block is not None and block != []:
-            draft.skip(_LEFT_OUT.get(str(block_type), "unknown_part"))
+            draft.skip(_LEFT_OUT.get(block_type, "unknown_part"))
             left_out += 1
     text = "\n".join(text for text in texts if text.strip())
     # The flat text repeats the blocks; older exports have nothing else.

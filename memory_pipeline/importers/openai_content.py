@@ -76,7 +76,7 @@ def _read_content(draft: ThreadDraft, message: Mapping[str, object]) -> tuple[st
     content = message.get("content")
     for part in list_of(content) or [content]:
         fields = mapping_of(part)
-        part_type = str(fields.get("type"))
+        part_type = text_of(fields.get("type"))
         if isinstance(part, str):
             texts.append(text_of(part))
         elif part_type in _TEXT_TYPES:

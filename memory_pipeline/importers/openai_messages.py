@@ -126,7 +126,7 @@ def _is_document(path: Path) -> bool:
 def _items(where: str, value: object) -> Iterator[tuple[str, object]]:
     """A list of messages is one conversation; a list of conversations is all of them."""
     values = list_of(value) or list_of(mapping_of(value).get("conversations"))
-    if any("messages" in mapping_of(item) for item in values):
+    if any(isinstance(item, list) or "messages" in mapping_of(item) for item in values):
         for place, item in enumerate(values, start=1):
             yield f"{where}, conversation {place}", item
     else:

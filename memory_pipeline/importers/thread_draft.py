@@ -13,6 +13,8 @@ from memory_pipeline.domain.conversation import Role, Skipped, SourceMessage, So
 from memory_pipeline.importers.export_values import instant_of
 from memory_pipeline.importers.text_border import clean_text
 
+_LONGEST_ID = 200
+
 
 class ThreadDraft:
     """Collects one thread's messages in their order, and the reasons for what is left out."""
@@ -34,7 +36,7 @@ class ThreadDraft:
             self.skip("empty")
             return
         content = content_id(message)
-        source_id = message.source_id or f"{content}-{self._seen[content]}"
+        source_id = _short(message.source_id) or f"{content}-{self._seen[content]}"
         self._seen[content] += 1
         clean = message.model_copy(update={"text": text, "source_id": source_id})
         held = self._messages.get(source_id)
@@ -73,6 +75,7 @@ class ThreadDraft:
         self, source_id: str, title: str = "", started_at: datetime | None = None
     ) -> Iterator[SourceThread | Skipped]:
         """The thread, or `empty_thread` when nothing of it is left, then what was left out."""
+        source_id = _short(source_id)
         if self._messages:
             yield SourceThread(
                 source_id=source_id,
@@ -84,6 +87,14 @@ class ThreadDraft:
             self.skip("empty_thread")
         for reason, count in self._skipped.items():
             yield Skipped(reason=reason, count=count, where=source_id)
+
+
+def _short(source_id: str) -> str:
+    """The id, or a digest in place of its end where a database index could not hold it."""
+    if len(source_id) <= _LONGEST_ID:
+        return source_id
+    digest = hashlib.sha256(source_id.encode()).hexdigest()[:32]
+    return f"{source_id[: _LONGEST_ID - 33]}-{digest}"
 
 
 def content_id(message: SourceMessage) -> str:

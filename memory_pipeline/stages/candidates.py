@@ -27,7 +27,6 @@ class Candidate:
     ref: str
     fact: ExtractedFact
     confidence: float
-    is_relationship: bool
     said_at: datetime
     evidence: Evidence | None = None
     object_is_entity: bool = False

@@ -18,6 +18,8 @@ _TYPOGRAPHIC = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033", '"')
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
 )
+_OUTER = " \"'`,;:"
+_CASED_WORD = re.compile(r"\S*://\S*|(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])\S+")
 _NEGATED_VERB = re.compile(r"n't\b")
 _IRREGULAR_NEGATIONS = {"can't": "can not", "won't": "will not"}
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -90,14 +92,24 @@ def _is_flag_half(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def normalise_name(name: str, limit: int = NAME_CHARS) -> str:
+def normalise_name(name: str) -> str:
     """The canonical spelling of a name: lower case, one line, straight quotes, articles kept.
 
-    At most `limit` characters, "" when nothing is left. Equal names are equal after this.
+    At most 200 characters, "" when nothing is left. Equal names are equal after this.
     """
-    folded = unicodedata.normalize("NFKC", clean_text(name, 4 * limit).translate(_TYPOGRAPHIC))
-    lowered = clean_text(folded.lower().translate(_TYPOGRAPHIC), limit)
-    return lowered.strip(" \"'`,;:")
+    cleaned = clean_text(name, 4 * NAME_CHARS).translate(_TYPOGRAPHIC)
+    lowered = unicodedata.normalize("NFKC", cleaned).lower().translate(_TYPOGRAPHIC)
+    return clean_text(lowered, NAME_CHARS).strip(_OUTER)
+
+
+def normalise_value(value: str, limit: int) -> str:
+    """A value in lower case, so that it is found equal again, on one line, cut at `limit`.
+
+    Addresses and words that mix digits with both cases (`aB3`, a key) keep their case.
+    """
+    words = clean_text(value, limit).translate(_TYPOGRAPHIC).split()
+    lowered = " ".join(word if _CASED_WORD.fullmatch(word) else word.lower() for word in words)
+    return clean_text(lowered, limit).strip(_OUTER)
 
 
 def normalise_predicate(predicate: str) -> str:

@@ -19,6 +19,7 @@ from memory_pipeline.stages.fields import (
     clean_text,
     normalise_name,
     normalise_predicate,
+    normalise_value,
     read_category,
 )
 from memory_pipeline.stages.links import Edge, Ranked, choose_within, linked_names
@@ -67,7 +68,7 @@ def guard(
 ) -> GuardedGraph:
     """Claims of one window, and where every other candidate went.
 
-    Order: tidy the fields and find the quote, drop what has no predicate or object, doubt what
+    Order: tidy the fields and find the quote, drop what has an empty one, doubt what
     has no evidence, read the dates (against the quoted message's time), learn the user's names,
     tell edges from values, drop self-loops, drop what nothing links to the user, keep the best
     `max_facts`, prune mentions.
@@ -138,7 +139,6 @@ def _candidates(
                 ref=f"c{number}",
                 fact=fact,
                 confidence=clamp_confidence(raw.confidence, limits.default_confidence),
-                is_relationship=number <= len(graph.relationships),
                 said_at=evidence.said_at if evidence else fallback,
                 evidence=evidence,
             )
@@ -165,6 +165,8 @@ def _complete(candidates: Iterable[Candidate], account: Account) -> Iterator[Can
             account.drop(candidate, Outcome.EMPTY_PREDICATE, "no word is left of the predicate")
         elif not normalise_name(candidate.fact.object):
             account.drop(candidate, Outcome.EMPTY_OBJECT, "nothing is left of the object")
+        elif not candidate.fact.subject:
+            account.drop(candidate, Outcome.NOT_LINKED, "nothing is left of the subject")
         else:
             yield candidate
 
@@ -237,10 +239,10 @@ def _with_object(candidate: Candidate, names: NameBook, limits: GuardLimits) -> 
     is_entity = not candidate.names_the_user() and names.is_entity(name)
     if is_entity:
         value = name
-    elif candidate.is_relationship or candidate.names_the_user():
-        value = normalise_name(fact.object, limits.object_chars)
+    elif candidate.names_the_user():
+        value = normalise_name(fact.object)
     else:
-        value = fact.object
+        value = normalise_value(fact.object, limits.object_chars)
     return replace(
         candidate,
         fact=fact.model_copy(update={"subject": subject, "object": value}),
@@ -260,8 +262,7 @@ def _linked(
         if names.key(candidate.fact.subject) in linked:
             kept.append(candidate)
         else:
-            subject = candidate.fact.subject
-            detail = f"nothing links {subject} to the user" if subject else "it has no subject"
+            detail = f"nothing links {candidate.fact.subject} to the user"
             account.drop(candidate, Outcome.NOT_LINKED, detail)
     return kept
 

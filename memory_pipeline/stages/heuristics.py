@@ -6,7 +6,7 @@ What belongs here: the entry point and what becomes of a window's drafts. What d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from memory_pipeline.domain.extraction import (
     ExtractedInstruction,
     ExtractedUncertainty,
     KnownLists,
+    Tier,
     NothingDurable,
 )
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
@@ -67,6 +68,7 @@ class HeuristicExtractor:
     """Extracts without any model; equal windows and known lists give equal graphs."""
 
     version = "heuristics/1"
+    tier = Tier.HEURISTICS
 
     def __init__(self, parser: SentenceParser) -> None:
         self._parser = parser
@@ -80,9 +82,7 @@ class HeuristicExtractor:
     ) -> tuple[ExtractedGraph, ...]:
         """One graph per window, in order; sentences of all windows are parsed in one batch."""
         plans = [(_plan(window), known) for window, known in windows]
-        texts = [
-            w.sentence.text for work, _ in plans for w in work if w.sentence and not w.reason
-        ]
+        texts = [w.sentence.text for work, _ in plans for w in work if w.sentence and not w.reason]
         docs = iter(self._parser.parse(texts))
         graphs = []
         for work, known in plans:
@@ -138,7 +138,15 @@ def _read_window(
             _take_correction(item, item.sentence, known, found)
         else:
             found.nothing.append(_nothing(item, item.reason))
+    found.drafts = [_renamed(d, cast.renamed) for d in found.drafts]
     return _graph(found, known)
+
+
+def _renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
+    """What was said of `brother` before his name was told is said of him by name."""
+    subject = names.get(draft.subject, draft.subject)
+    told = names.get(draft.object, draft.object) if draft.is_link else draft.object
+    return replace(draft, subject=subject, object=told)
 
 
 def _nothing(item: _Work, reason: str) -> NothingDurable:
@@ -166,9 +174,7 @@ def _take_instruction(sentence: Sentence, found: _Findings) -> None:
         found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:200]))
 
 
-def _take_correction(
-    item: _Work, sentence: Sentence, known: KnownLists, found: _Findings
-) -> None:
+def _take_correction(item: _Work, sentence: Sentence, known: KnownLists, found: _Findings) -> None:
     correction = read_correction(sentence.text, sentence.verbatim)
     if correction is None:
         return

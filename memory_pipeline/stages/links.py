@@ -85,7 +85,7 @@ def choose_within(
     queue: list[tuple[bool, float, int, Ranked]] = []
     for claim in claims:
         place = (not claim.is_exempt, -claim.confidence, claim.order, claim)
-        is_linked = claim.edge.source in walk.reached
+        is_linked = claim.edge.source in walk.reached or claim.edge.target == USER
         (queue if is_linked else waiting[claim.edge.source]).append(place)
     heapq.heapify(queue)
     chosen: set[int] = set()

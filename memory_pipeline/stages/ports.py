@@ -14,6 +14,10 @@ from memory_pipeline.domain.ids import FactId
 from memory_pipeline.stages.resolve import NameIndex
 
 
+class ExtractionError(RuntimeError):
+    """An extractor could not answer for a window; the episode counts an attempt (spec E5)."""
+
+
 class Extractor(Protocol):
     """Turns a window into a raw graph; one of the tiers of spec X10."""
 
@@ -28,7 +32,10 @@ class Extractor(Protocol):
         ...
 
     def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
-        """What the window says, before any guard. Only the user's own words count."""
+        """What the window says, before any guard. Only the user's own words count.
+
+        Raises `ExtractionError` when there is no usable answer.
+        """
         ...
 
 

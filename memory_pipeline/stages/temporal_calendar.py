@@ -121,25 +121,29 @@ def months_from(year: int, month: int, count: int) -> Period:
 def part_of(whole: Period, part: Part) -> Period:
     """The beginning, middle, late stretch or end of a period.
 
-    A month's middle is the 15th and it is late from the 21st; a year's middle is 1 July and it is
-    late from 1 October; other periods are halved, or cut at two thirds.
+    A month's middle is the 15th and it is late from the 21st. Longer periods are halved, and late
+    from three quarters on, in whole months: a year from 1 October.
     """
-    days = (whole.end - whole.first).days
-    is_month, is_year = 28 <= days <= 31, 365 <= days <= 366
     match part:
         case "start":
             return whole
         case "middle":
-            offset = 14 if is_month else days // 2
-            first = shift_months(whole.first, 6) if is_year else whole.first + DAY * offset
+            return Period(_at_share(whole, 0.5), whole.end)
         case "late":
-            offset = 20 if is_month else days * 2 // 3
-            first = shift_months(whole.first, 9) if is_year else whole.first + DAY * offset
+            return Period(_at_share(whole, 0.75), whole.end)
         case "end":
             return Period(whole.end - DAY, whole.end, closes=whole.end)
         case _:
             assert_never(part)
-    return Period(first, whole.end)
+
+
+def _at_share(whole: Period, share: float) -> date:
+    days = (whole.end - whole.first).days
+    if days <= 7:
+        return whole.first + DAY * int(days * share)
+    if days <= 31:
+        return whole.first.replace(day=15 if share == 0.5 else 21)
+    return shift_months(whole.first, int(round(days / 30.44) * share))
 
 
 def turn_of_year(frame: Frame, in_year: Callable[[int], Period]) -> Period:

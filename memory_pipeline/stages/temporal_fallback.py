@@ -12,10 +12,11 @@ from typing import Final
 from memory_pipeline.stages.temporal_calendar import is_plausible
 
 _COUNT: Final = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten)\s+"
+_UNIT: Final = r"(?:minute|hour|day|week|month|year)s?"
 # The word "ago" is required, so that a mere length ("6 years") never becomes a day.
 COMPOUND_AGO: Final = re.compile(
-    rf"(?:{_COUNT}(?:minute|hour|day|week|month|year)s?(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+)){{1,4}}"
-    r"ago\b",
+    rf"(?:{_COUNT}{_UNIT}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s+){_COUNT}{_UNIT}){{1,3}}"
+    rf"|{_COUNT}(?:minute|hour)s?)\s+ago\b",
     re.IGNORECASE,
 )
 _FULL_DATE: Final = re.compile(

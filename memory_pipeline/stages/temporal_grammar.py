@@ -19,10 +19,25 @@ _PART: Final = re.compile(
     r"|(?P<adjective>early|mid|late)(?:\s+in\s+|\s*-\s*|\s+))(?!of\b)",
     re.IGNORECASE,
 )
+# How an expression can begin: one match that spares most words of a text all the rules. A rule that
+# begins otherwise needs its word here.
+_BEGINNING: Final = re.compile(
+    rf"['\u2019]?\d|{words.NUMBER}[\s-]+(?:{words.UNIT}|weekend)"
+    r"|the\s+(?:['\u2019]?\d|q\d|beginning|start|middle|end|very|early|mid|late|day\s|week|month|year"
+    rf"|quarter|last|past|next|coming|this|{words.one_of(words.ORDINALS)}\s"
+    rf"|{words.SEASON}|{words.one_of(words.DECADES)})"
+    r"|(?:beginning|start|middle|end|very)\s+(?:of|end)\b|(?:early|mid|late)\b"
+    r"|(?:last|past|this|next|coming|earlier|later|year|about|around|roughly|almost|nearly|over|just"
+    r"|some|now|today|tonight|tomorrow|yesterday|q[1-4])"
+    rf"|{words.MONTH}|{words.WEEKDAY}|{words.SEASON}|{words.HOLIDAY}",
+    re.IGNORECASE,
+)
 
 
 def read_date(text: str, start: int, lead: Lead) -> Reading | None:
     """The longest date expression that stands at `start` behind a preposition, if any."""
+    if not _BEGINNING.match(text, start):
+        return None
     part = _PART.match(text, start)
     # A part stands on a whole period, so parts do not nest.
     if part and lead != "part" and (inner := read_date(text, part.end(), "part")):

@@ -55,9 +55,13 @@ class Place:
             return "past" if self.is_past else "future"
         return tense_around(self.text, self.start)
 
-    def frame(self, lead: Lead) -> Frame:
-        """What a date behind the preposition is read against; "since" always looks back."""
-        return Frame(self.said_on, self.said_on, lead == "since" or self.tense == "past")
+    def frame(self, lead: Lead, *, is_floating: bool) -> Frame:
+        """What a date behind the preposition is read against; "since" always looks back.
+
+        Only a floating date needs the tense, which costs more than the date.
+        """
+        is_past = is_floating and (lead == "since" or self.tense == "past")
+        return Frame(self.said_on, self.said_on, is_past)
 
     def match(
         self, end: int, kind: Kind, since: date | None, until: date | None

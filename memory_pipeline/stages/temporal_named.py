@@ -23,7 +23,9 @@ from memory_pipeline.stages.temporal_rules import IN, LED, ON, Match, RuleBook, 
 NAMED: Final = RuleBook()
 
 _SHORT_YEAR: Final = rf"(?P<year>{words.YEAR}|['\u2019]\d\d\b)"
-_OPTIONAL_YEAR: Final = rf"(?:(?:\s*,\s*|\s+of\s+|\s+in\s+|\s+)(?P<year>{words.YEAR}))?"
+_FULL_YEAR: Final = rf"(?P<year>{words.YEAR})"
+_BEHIND: Final = r"(?:\s*,\s*|\s+of\s+|\s+in\s+|\s+)"
+_OPTIONAL_YEAR: Final = rf"(?:{_BEHIND}{_FULL_YEAR})?"
 _WEEKDAY_BEFORE: Final = rf"(?:{words.WEEKDAY}\.?,?\s+(?:the\s+)?)?"
 _DAY: Final = rf"(?P<day>{words.DAY_NUMBER})"
 _MONTH: Final = rf"(?P<month>{words.MONTH})"
@@ -97,26 +99,26 @@ def _numeric_month(match: Match, frame: Frame) -> Period:
     return months_from(int(match["y"]), int(match["m"]), 1)
 
 
-@NAMED.add(rf"{_WEEKDAY_BEFORE}{_DAY}\s*{_SURE_MONTH}{_OPTIONAL_YEAR}", is_floating=True)
-@NAMED.add(rf"{_WEEKDAY_BEFORE}{_DAY} {_MONTH}{_OPTIONAL_YEAR}", leads=ON, is_floating=True)
+_SUFFIX: Final = r"(?:st|nd|rd|th)"
+_DAY_FIRST: Final = rf"{_WEEKDAY_BEFORE}{_DAY}\s*"
+_MONTH_FIRST: Final = rf" (?:the )?{_DAY}{_SUFFIX}?\b{_NOT_A_CLOCK}"
+
+
+@NAMED.add(rf"{_DAY_FIRST}{_SURE_MONTH}{_OPTIONAL_YEAR}", is_floating=True)
+@NAMED.add(rf"{_DAY_FIRST}{_MONTH}{_BEHIND}{_FULL_YEAR}")
+@NAMED.add(rf"{_DAY_FIRST}{_MONTH}{_OPTIONAL_YEAR}", leads=ON, is_floating=True)
 @NAMED.add(
-    rf"{_WEEKDAY_BEFORE}(?:the )?{_DAY}(?:st|nd|rd|th)(?: day)?(?: of)? {_MONTH}{_OPTIONAL_YEAR}",
+    rf"{_WEEKDAY_BEFORE}(?:the )?{_DAY}{_SUFFIX}(?: day)?(?: of)? {_MONTH}{_OPTIONAL_YEAR}",
     is_floating=True,
 )
 @NAMED.add(
     rf"the (?P<day>{words.one_of(words.ORDINALS)})(?: day)? of {_MONTH}{_OPTIONAL_YEAR}",
     is_floating=True,
 )
-@NAMED.add(
-    rf"{_WEEKDAY_BEFORE}{_SURE_MONTH} (?:the )?{_DAY}(?:st|nd|rd|th)?\b{_NOT_A_CLOCK}"
-    rf"{_OPTIONAL_YEAR}",
-    is_floating=True,
-)
-@NAMED.add(
-    rf"{_WEEKDAY_BEFORE}{_MONTH} (?:the )?{_DAY}(?:st|nd|rd|th)?\b{_NOT_A_CLOCK}{_OPTIONAL_YEAR}",
-    leads=ON,
-    is_floating=True,
-)
+@NAMED.add(rf"{_WEEKDAY_BEFORE}{_SURE_MONTH}{_MONTH_FIRST}{_OPTIONAL_YEAR}", is_floating=True)
+@NAMED.add(rf"{_WEEKDAY_BEFORE}{_MONTH}{_MONTH_FIRST}{_BEHIND}{_FULL_YEAR}")
+@NAMED.add(rf"{_MONTH} (?:the )?{_DAY}{_SUFFIX}\b{_OPTIONAL_YEAR}", is_floating=True)
+@NAMED.add(rf"{_WEEKDAY_BEFORE}{_MONTH}{_MONTH_FIRST}{_OPTIONAL_YEAR}", leads=ON, is_floating=True)
 def _day_and_month(match: Match, frame: Frame) -> Period:
     day = _place_in(words.ORDINALS, match["day"])
     return _day_of_year(match, frame, words.month_number(match["month"]), day)
@@ -134,6 +136,7 @@ def _day_and_month(match: Match, frame: Frame) -> Period:
     is_floating=True,
 )
 @NAMED.add(rf"{_SURE_MONTH}(?: of |\s*,\s*| ){_SHORT_YEAR}")
+@NAMED.add(rf"{_MONTH}(?: of |\s*,\s*| ){_FULL_YEAR}")
 @NAMED.add(rf"{_MONTH}(?: of |\s*,\s*| ){_SHORT_YEAR}", leads=IN)
 def _month(match: Match, frame: Frame) -> Period:
     return _months_of_year(match, frame, words.month_number(match["month"]), 1)
@@ -144,19 +147,28 @@ def _month(match: Match, frame: Frame) -> Period:
     rf"(?:the year )?(?P<year>(?!\d\d00){words.YEAR})\b{words.NOT_A_QUANTITY}",
     leads=IN - leads_of("around"),
 )
-@NAMED.add(rf"(?:the year )?(?P<year>{words.YEAR})\b{_NO_NOUN}", leads=IN)
+@NAMED.add(rf"(?:the year )?(?P<year>{words.YEAR})\b{words.NOT_A_QUANTITY}{_NO_NOUN}", leads=IN)
+@NAMED.add(r"(?P<year>['\u2019]\d\d)\b(?!['\u2019]?s)", leads=IN)
 def _year(match: Match, frame: Frame) -> Period:
-    return months_from(int(match["year"]), 1, 12)
+    return _months_of_year(match, frame, 1, 12)
 
 
-@NAMED.add(rf"(?:the )?(?P<season>{words.SEASON})(?: of|,)? (?P<year>{words.YEAR})")
+@NAMED.add(rf"(?:the )?(?P<season>{words.SEASON})(?: of|,)? {_SHORT_YEAR}")
 @NAMED.add(
-    rf"the (?P<season>{words.SEASON})\b(?P<year>)(?!\s*\d)",
+    rf"the (?P<season>(?!fall){words.SEASON})\b(?P<year>)(?!\s*\d| of\b)",
     leads=IN | leads_of("at"),
     is_floating=True,
 )
 @NAMED.add(
-    rf"(?P<season>{words.SEASON})\b(?P<year>)(?!\s*\d)", leads=IN - leads_of("by"), is_floating=True
+    # "Inspired by autumn" and "after the fall" are no dates.
+    rf"(?P<season>(?!fall){words.SEASON})\b(?P<year>)(?!\s*\d| of\b)",
+    leads=IN - leads_of("by"),
+    is_floating=True,
+)
+@NAMED.add(
+    r"(?:the )?(?P<season>fall)\b(?P<year>)(?!\s*\d| of\b)",
+    leads=leads_of("in", "during", "to", "part"),
+    is_floating=True,
 )
 def _season(match: Match, frame: Frame) -> Period:
     return _months_of_year(match, frame, words.SEASON_MONTHS[match["season"].lower()], 3)

@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_pipeline.stages import temporal_words as words
 from memory_pipeline.stages.temporal_calendar import Frame, is_plausible
-from memory_pipeline.stages.temporal_durations import DURATION_READERS, FALLBACK_READERS
+from memory_pipeline.stages.temporal_durations import DURATION_READERS
 from memory_pipeline.stages.temporal_grammar import read_date
 from memory_pipeline.stages.temporal_match import (
     NoSuchDayError,
@@ -23,16 +23,20 @@ from memory_pipeline.stages.temporal_match import (
 from memory_pipeline.stages.temporal_ranges import RANGE_READERS, lead_at
 from memory_pipeline.stages.temporal_rules import Lead
 
-_READERS: Final[tuple[Reader, ...]] = DURATION_READERS + RANGE_READERS + FALLBACK_READERS
+_READERS: Final[tuple[Reader, ...]] = DURATION_READERS + RANGE_READERS
 
 _TIME_WORD: Final = (
     r"yesterday|today|tonight|tomorrow|ago|now|last\s+night|this\s+(?:morning|afternoon|evening)"
     r"|(?:day|week|fortnight|month|quarter|year|decade|wk|yr|weekend)s?"
-    rf"|{words.MONTH}|{words.WEEKDAY}|{words.SEASON}|{words.HOLIDAY}|{words.one_of(words.DECADES)}"
+    rf"|(?!(?-i:may)\b){words.MONTH}|{words.WEEKDAY}|{words.SEASON}|{words.HOLIDAY}"
+    rf"|{words.one_of(words.DECADES)}"
+    # The commonest verb of all these words asks for a preposition or a number.
+    r"|(?:in|since|from|until|till|by|before|after|through|thru|during|to|of|about|around|mid|early"
+    r"|late|last|next|coming|past|between|and)[\s\-]+may|may\s+(?:the\s+)?\d|\d\w*\s+may"
 )
 # Most messages hold no date: one search decides that before any rule is tried.
 _MAY_BE_DATED: Final = re.compile(
-    rf"\b(?:19|20)\d\d(?!\d)|\d/\d|\d(?:st|nd|rd|th)\b|\d0['\u2019]?s\b|\bQ[1-4]"
+    rf"\b(?:19|20)\d\d(?!\d)|['\u2019]\d\d\b|\d/\d|\d(?:st|nd|rd|th)\b|\d0['\u2019]?s\b|\bQ[1-4]"
     rf"|\d(?={words.MONTH})|\b(?:{_TIME_WORD})\b",
     re.IGNORECASE,
 )
@@ -50,6 +54,8 @@ _WORKING_WEEK: Final = re.compile(
     rf"(?:from\s+)?{words.WEEKDAY}\s*(?:to|through|thru|until|till|-|\u2013)\s*{words.WEEKDAY}",
     re.IGNORECASE,
 )
+# Verbs and fractions, unless a preposition makes them dates.
+_NO_DATE_ALONE: Final = re.compile(r"may|march|\d+/\d+")
 _LEADS_OF_A_BARE_PHRASE: Final[tuple[Lead, ...]] = ("", "on", "in")
 
 
@@ -80,7 +86,7 @@ def _recurs_until(place: Place) -> int | None:
     if match := _RECURRING.match(place.text, place.start):
         return match.end()
     match = _WORKING_WEEK.match(place.text, place.start)
-    return match.end() if match and place.tense is None else None
+    return match.end() if match and place.tense in (None, "present") else None
 
 
 def whole_phrase(phrase: str, said_at: datetime, is_past: bool | None) -> TemporalMatch | None:
@@ -94,6 +100,8 @@ def whole_phrase(phrase: str, said_at: datetime, is_past: bool | None) -> Tempor
 
 def single_date(phrase: str, said_on: date, is_past: bool | None) -> date | None:
     """The first day of one date expression that fills the phrase, preposition aside."""
+    if _NO_DATE_ALONE.fullmatch(phrase):
+        return None
     lead, start = lead_at(phrase, 0)
     frame = Frame(said_on, said_on, bool(is_past) or lead == "since")
     for name in (lead, *_LEADS_OF_A_BARE_PHRASE):

@@ -69,7 +69,7 @@ def _read_date_with_bounds(place: Place) -> TemporalMatch | None:
 def _bounded(place: Place, reading: Reading, lead: Lead) -> TemporalMatch | None:
     end = reading.end
     try:
-        period = reading.resolve(place.frame(lead))
+        period = reading.resolve(place.frame(lead, is_floating=reading.is_floating))
     except (ValueError, OverflowError, LookupError) as error:
         raise NoSuchDayError(end) from error
     match lead:
@@ -94,7 +94,7 @@ def _with_other_end(
     word = _RANGE_WORD.match(place.text, first.end)
     if not word or bool(word["and"]) != joined_by_and:
         return None
-    frame = place.frame(lead)
+    frame = place.frame(lead, is_floating=first.is_floating)
     if still := _OPEN_END.match(place.text, word.end()):
         return place.match(still.end(), "from", first.resolve(frame).first, None)
     second = read_date(place.text, word.end(), "to")
@@ -163,7 +163,7 @@ def _read_days(place: Place) -> TemporalMatch | None:
     second = _borrowing(place.text, match.end(), match["month"])
     if second is None:
         return None
-    last: Period = second.resolve(place.frame("on"))
+    last: Period = second.resolve(place.frame("on", is_floating=second.is_floating))
     first = last.first.replace(day=int(match["day"]))
     if first >= last.first:
         return None

@@ -48,7 +48,8 @@ def _turn_aside(match: Match, frame: Frame, in_year: Callable[[int], Period]) ->
     return next((turn for turn in turns if turn.first <= said < turn.end), turns[2])
 
 
-@RELATIVE.add(rf"{_SIDE} (?P<month>{words.MONTH})(?!\s*\d)")
+# "This may help" is no month: the two verbs need their capital.
+@RELATIVE.add(rf"{_SIDE} (?P<month>(?!(?-i:may|march)\b){words.MONTH})(?!\s*\d)")
 def _month_aside(match: Match, frame: Frame) -> Period:
     month = words.month_number(match["month"])
     return _turn_aside(match, frame, lambda year: months_from(year, month, 1))
@@ -138,7 +139,7 @@ _NAMED_DAYS: Final = {
 )
 @RELATIVE.add(
     r"(?P<name>now)(?: on)?\b",
-    leads=leads_of("from", "since", "until", "by", "through", "to"),
+    leads=leads_of("from", "since", "until", "through", "to"),
 )
 def _named_day(match: Match, frame: Frame) -> Period:
     return one_day(frame.said_on + DAY * _NAMED_DAYS[" ".join(match["name"].lower().split())])
@@ -154,6 +155,12 @@ def _unit_aside(match: Match, frame: Frame) -> Period:
     )
 
 
+@RELATIVE.add(r"the (?P<unit>week|month|year) before last\b")
+def _unit_before_last(match: Match, frame: Frame) -> Period:
+    unit, _ = words.unit_of(match["unit"])
+    return unit_around(shift(unit_around(frame.said_on, unit).first, unit, -2), unit)
+
+
 @RELATIVE.add(rf"{_SIDE} weekend\b")
 def _weekend_aside(match: Match, frame: Frame) -> Period:
     """Saturday and Sunday; the last one has passed, this one is under way or comes first."""
@@ -163,7 +170,7 @@ def _weekend_aside(match: Match, frame: Frame) -> Period:
     return Period(first, first + 2 * DAY)
 
 
-@RELATIVE.add(r"the weekend\b", leads=ON, is_floating=True)
+@RELATIVE.add(r"the weekend\b", leads=ON | leads_of("at"), is_floating=True)
 def _weekend(match: Match, frame: Frame) -> Period:
     passed = weekday_before(frame.said_on - DAY, 5)
     first = passed if frame.is_past else passed + WEEK

@@ -5,31 +5,45 @@ cue words decide, and no cue means no answer.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, Literal
 
-Tense = Literal["past", "future"]
+Tense = Literal["past", "present", "future"]
 
-_IRREGULAR: Final = (
-    "was|were|wasn['\u2019]t|weren['\u2019]t|did|didn['\u2019]t|had|hadn['\u2019]t|went|got|came|saw|met|made|took|"
-    "gave|began|became|bought|brought|broke|built|caught|chose|drove|ate|fell|felt|found|flew|"
-    "forgot|grew|heard|kept|knew|left|lost|paid|ran|said|sold|sent|spent|spoke|stood|taught|told|"
-    "been|done|gone|seen|taken|known|given|written|haven['\u2019]t|hasn['\u2019]t|"
-    "thought|won|wrote|wore|woke|swam|sang|slept|threw|understood|quit|i['\u2019]d been"
-)
-_CUE: Final = re.compile(
-    # "I'm excited" looks like a past tense and is none.
-    r"(?P<neutral>\b(?:am|is|are|be|being)\b|['\u2019](?:m|re)\b)(?:\s+(?:\w+ly|so|very|not|really))?"
-    r"(?:\s+\w{2,}ed\b)"
-    r"|(?P<future>\b(?:will|won['\u2019]t|shall|gonna|(?<!been\s)going\s+to|about\s+to|hop(?:e|ing)\s+to"
-    r"|plan(?:s|ning)?\s+(?:to|on)|wants?\s+to|intend(?:s|ing)?\s+to|would\s+like\s+to)\b"
-    r"|['\u2019]ll\b)"
-    rf"|(?P<past>\b(?:{_IRREGULAR}|(?!need|feed|speed|indeed|hundred|kindred)[a-z]{{2,}}ed)\b)",
-    re.IGNORECASE,
-)
+_PAST: Final = frozenset(
+    (
+        "was", "were", "wasn't", "weren't", "did", "didn't", "had", "hadn't", "been", "haven't",
+        "hasn't", "went", "got", "came", "saw", "met", "made", "took", "gave", "began", "became",
+        "bought", "brought", "broke", "built", "caught", "chose", "drove", "ate", "fell", "felt",
+        "found", "flew", "forgot", "grew", "heard", "kept", "knew", "left", "lost", "paid",
+        "ran", "said", "sold", "sent", "spent", "spoke", "stood", "taught", "told", "thought",
+        "won", "wrote", "wore", "woke", "swam", "sang", "slept", "threw", "understood", "quit",
+    )
+)  # fmt: skip
+# Like a past tense, but behind a form of "have" only.
+_PARTICIPLES: Final = frozenset(("done", "gone", "seen", "taken", "known", "given", "eaten"))
+_PRESENT: Final = frozenset(("am", "is", "are", "isn't", "aren't", "be"))
+_FUTURE: Final = frozenset(("will", "won't", "shall", "gonna"))
+# Future with "to" behind them: "I hope to", "is going to".
+_FUTURE_TO: Final = frozenset(
+    (
+        "going", "about", "hope", "hoping", "plan", "plans", "planning", "want", "wants",
+        "intend", "intending",
+    )
+)  # fmt: skip
+_NOT_PAST: Final = frozenset(
+    (
+        "need", "feed", "speed", "indeed", "hundred", "seed", "weed", "breed", "bleed", "exceed",
+        "proceed", "succeed", "sacred", "naked", "embed", "wicked",
+    )
+)  # fmt: skip
+_WORD: Final = re.compile(r"[a-z]+(?:['\u2019][a-z]+)?", re.IGNORECASE)
 _CLAUSE_END: Final = re.compile(
     r"[.!?;,:\n]|\b(?:but|and|so|because|while|although|though|then|which)\b", re.IGNORECASE
 )
 _SENTENCE_END: Final = re.compile(r"[.!?\n]")
+# A clause is not longer than this many characters each way; a long text stays cheap.
+_REACH: Final = 300
 
 
 def tense_around(text: str, position: int) -> Tense | None:
@@ -38,26 +52,59 @@ def tense_around(text: str, position: int) -> Tense | None:
     The last cue before the position counts, or the first one behind it.
     """
     for boundary in (_CLAUSE_END, _SENTENCE_END):
-        start = 0
-        end = len(text)
-        for edge in boundary.finditer(text):
-            if edge.end() > position:
-                end = edge.start()
-                break
-            start = edge.end()
-        if tense := _tense_between(text, start, max(end, position), position):
-            return tense
+        start, end = _between(text, position, boundary)
+        found: Tense | None = None
+        for offset, tense in _cues(text, start, end):
+            if offset >= position:
+                return found or tense
+            found = tense
+        if found:
+            return found
     return None
 
 
-def _tense_between(text: str, start: int, end: int, position: int) -> Tense | None:
-    tense: Tense | None = None
-    for cue in _CUE.finditer(text, start, end):
-        if cue["neutral"]:
-            continue
-        if cue.start() >= position and tense:
-            break
-        tense = "past" if cue["past"] else "future"
-        if cue.start() >= position:
-            break
-    return tense
+def _between(text: str, position: int, boundary: re.Pattern[str]) -> tuple[int, int]:
+    start, end = max(0, position - _REACH), min(len(text), position + _REACH)
+    for edge in boundary.finditer(text, start, end):
+        if edge.end() > position:
+            return start, edge.start()
+        start = edge.end()
+    return start, end
+
+
+def _cues(text: str, start: int, end: int) -> Iterator[tuple[int, Tense]]:
+    """Each word that shows a tense, with its offset."""
+    before = ["", ""]
+    for match in _WORD.finditer(text, start, end):
+        word = match[0].lower().replace("\u2019", "'")
+        if tense := _tense_of(word, before):
+            yield match.start(), tense
+        before = [before[-1], word]
+
+
+def _tense_of(word: str, before: list[str]) -> Tense | None:
+    if word in _PAST:
+        return "past"
+    if word in _FUTURE or word.endswith("'ll"):
+        return "future"
+    if word == "to" and before[1] in _FUTURE_TO and before[0] != "been":
+        return "future"
+    if word in _PRESENT or word.endswith(("'m", "'re")):
+        return "present"
+    follows_be = any(_is_be(earlier) for earlier in before)
+    if word.endswith("ing") and before[1].endswith("'s"):
+        return "present"
+    if word in _PARTICIPLES:
+        return "past" if any(_is_have(earlier) for earlier in before) else None
+    # "I'm excited" and "we are getting married" look like a past tense and are none.
+    if word.endswith("ed") and len(word) > 4 and word not in _NOT_PAST and not follows_be:
+        return "past"
+    return None
+
+
+def _is_be(word: str) -> bool:
+    return word in _PRESENT or word.endswith(("'m", "'re"))
+
+
+def _is_have(word: str) -> bool:
+    return word in ("have", "has") or word.endswith("'ve")

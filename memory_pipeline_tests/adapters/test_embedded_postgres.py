@@ -49,18 +49,18 @@ sys.stdin.read()
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[Path]:
+def home(scratch_dir: Path) -> Iterator[Path]:
     """A home that the tests of one worker share; each leaves it in a state `ensure` can mend."""
-    yield from _temporary_home()
+    yield from _temporary_home(scratch_dir)
 
 
 @pytest.fixture
-def new_home() -> Iterator[Path]:
-    yield from _temporary_home()
+def new_home(scratch_dir: Path) -> Iterator[Path]:
+    yield from _temporary_home(scratch_dir)
 
 
-def _temporary_home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="memory_pipeline_home-"))
+def _temporary_home(parent: Path) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="memory_pipeline_home-", dir=parent))
     folder.chmod(0o711)  # as root the server runs under another account
     yield folder / "home"
     EmbeddedPostgres(folder / "home").stop()

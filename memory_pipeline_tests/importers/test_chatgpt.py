@@ -24,13 +24,8 @@ def _conversation(*messages: object, **more: object) -> dict[str, object]:
     for n, message in enumerate(messages):
         parent = str(n - 1) if n else "root"
         mapping[str(n)] = {"message": message, "parent": parent, "children": [str(n + 1)]}
-    current = str(len(messages) - 1)
-    return {
-        "id": "c",
-        "create_time": 1741600000,
-        "mapping": mapping,
-        "current_node": current,
-    } | more
+    tip = str(len(messages) - 1)
+    return {"id": "c", "create_time": 1741600000, "mapping": mapping, "current_node": tip} | more
 
 
 def _import(folder: Path, *messages: object, **more: object) -> Imported:
@@ -159,10 +154,7 @@ def test_content_that_nobody_said_is_counted(tmp_path: Path, kind: str, reason: 
         (_message(""), "empty"),
         (_message(None), "empty"),
         ({"author": {"role": "user"}, "content": None}, "unknown_content"),
-        (
-            {"author": {"role": "user"}, "content": {"content_type": "user_editable_context"}},
-            "empty",
-        ),
+        (_message(kind="user_editable_context"), "empty"),
     ],
 )
 def test_a_message_that_was_not_seen_is_counted(

@@ -60,7 +60,13 @@ def test_ids_are_unique_and_stay_when_the_day_grows(tmp_path: Path) -> None:
 
 
 def test_odd_entries_are_counted_and_the_rest_stays(tmp_path: Path) -> None:
-    pairs: list[object] = [_pair("I bake."), "x", {"memory": "y"}, {"query": "I row."}, {"query": 7}]
+    pairs: list[object] = [
+        _pair("I bake."),
+        "x",
+        {"memory": "y"},
+        {"query": "I row."},
+        {"query": 7},
+    ]
     got = import_file(write_json(tmp_path, _person("Ines", ("2023-04-27", pairs))))
     assert got.texts == ["I bake.", "Noted.", "I row."]
     assert got.skipped == {"bad_message": 2, "empty": 3}

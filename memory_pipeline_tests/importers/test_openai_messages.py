@@ -132,6 +132,7 @@ def test_a_line_that_is_neither_conversation_nor_message_is_counted(tmp_path: Pa
         [_user("one"), _user("two")],
         {"messages": [_user("one"), _user("two")]},
         [{"messages": [_user("one")]}, {"messages": [_user("two")]}],
+        [[_user("one")], [_user("two")]],
         {"conversations": [{"messages": [_user("one"), _user("two")]}]},
     ],
 )

@@ -53,6 +53,12 @@ def test_a_message_given_twice_is_counted_once() -> None:
     assert skipped == Skipped(reason="duplicate_message", count=2, where="t")
 
 
+def test_ids_too_long_for_an_index_are_cut_and_stay_apart() -> None:
+    ids = _ids(_message("a", "x" * 5000 + "a"), _message("b", "x" * 5000 + "b"))
+    assert [len(source_id) for source_id in ids] == [200, 200]
+    assert ids[0] != ids[1]
+
+
 def test_a_thread_without_a_message_is_counted_and_not_given() -> None:
     draft = ThreadDraft()
     draft.add(_message(" \x00\n"))

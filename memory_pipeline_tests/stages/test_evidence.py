@@ -57,7 +57,7 @@ def _quoted(quote: str, *texts: str) -> str | None:
         ("wait... what", "Wait\u2026 what?", "Wait\u2026 what"),
         ("a cafe in porto", "A cafe\u0301 in Porto", "A cafe\u0301 in Porto"),
         ("i own a kayak", "I own\u200b a \u202ekayak", "I own\u200b a \u202ekayak"),
-        ("\u6211\u4f4f\u5728\u5317\u4eac", "\u4f60\u597d\uff0c\u6211\u4f4f\u5728\u5317\u4eac\u5e02", "\u6211\u4f4f\u5728\u5317\u4eac"),
+        ("\u6211\u4f4f\u5317\u4eac", "\u6211\u4f4f\u5317\u4eac\u5e02", "\u6211\u4f4f\u5317\u4eac"),
         ("\uff21\uff22\uff23 club", "the ABC club", "ABC club"),
         ("\u201cI sing tenor.\u201d", "I sing tenor in a choir", "I sing tenor"),
         ("I own a kayak", "My notes say \x00 that I own a kayak.", "I own a kayak"),

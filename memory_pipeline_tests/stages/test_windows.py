@@ -4,6 +4,7 @@ Belongs here: the pure cut and its token estimate. Does not: importing and stori
 """
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -117,7 +118,7 @@ def test_windows_respect_the_caps(messages: list[TimedMessage]) -> None:
 def test_no_silence_lies_inside_a_window(messages: list[TimedMessage]) -> None:
     starts = {window.first_seq for window in _cut(messages)}
 
-    for before, after in zip(messages, messages[1:], strict=False):
+    for before, after in pairwise(messages):
         if after.seq not in starts:
             assert abs(after.said_at - before.said_at) <= timedelta(minutes=30)
 

@@ -14,11 +14,12 @@ from memory_pipeline.stages.heuristic_rules.copulas import is_role
 from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
 from memory_pipeline.stages.heuristic_rules.readings import Reading, activity
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-_POSSESSIVES = frozenset("my our his her their".split())
+_POSSESSIVES = frozenset(["my", "our", "his", "her", "their"])
 _SAME_AS = {
     "has job": ("works as", EntityType.ROLE),
     "has profession": ("works as", EntityType.ROLE),
@@ -31,11 +32,8 @@ _SAME_AS = {
     "has first name": ("has name", None),
     "has mother tongue": ("has native language", EntityType.SKILL),
 }
-_WRITTEN = frozenset("birthday anniversary address email number password timezone pronouns".split())
-_UNLASTING = frozenset(
-    """question problem issue point day week weekend morning plan mind advice understanding guess
-    bad fault turn pleasure answer idea concern worry feeling mood apologies""".split()
-)
+_WRITTEN = words("attributes", "written")
+_UNLASTING = words("attributes", "unlasting")
 
 
 def owner_of(noun: Token, cast: Cast) -> str | None:
@@ -98,8 +96,16 @@ def _values(
                     found.append(Reading(predicate, activity(noun, dated), at=noun.i))
                 elif phrase and (trusted or is_name(noun) or any(c.isdigit() for c in phrase.text)):
                     if phrase.text not in EMPTY_OBJECTS and (trusted or not is_role(phrase.text)):
-                        found.append(Reading(predicate, phrase.text, phrase.label,
-                                             phrase.is_proper, hint, at=noun.i))
+                        found.append(
+                            Reading(
+                                predicate,
+                                phrase.text,
+                                phrase.label,
+                                phrase.is_proper,
+                                hint,
+                                at=noun.i,
+                            )
+                        )
         elif child.dep_ in {"xcomp", "ccomp"} and trusted and child.pos_ == "VERB":
             words = activity(child, dated)
             words = words if child.tag_ == "VBG" else " ".join([child.lemma_, *words.split()[1:]])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memory_pipeline.domain.extraction import KnownLists
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -21,10 +22,7 @@ _MINE = frozenset({"my", "our"})
 _SOMEBODY = frozenset({"he", "she", "they", "him", "her", "them"})
 _THEIRS = frozenset({"his", "her", "their"})
 _BETWEEN = frozenset({"ADJ", "NOUN", "PROPN", "NUM", "ADV"})
-_BREEDS = frozenset(
-    "retriever labrador lab poodle beagle dachshund corgi husky terrier bulldog shepherd collie "
-    "spaniel pug greyhound chihuahua".split()
-)
+_BREEDS = words("cast", "breeds")
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,8 @@ class Cast:
 
     def __init__(self, known: KnownLists) -> None:
         self._links: list[Link] = []
+        self._here: list[Link] = []
+        self.renamed: dict[str, str] = {}
         self._known = {
             (f.subject, f.predicate.removeprefix("has ")): f.object
             for f in known.facts
@@ -60,6 +60,7 @@ class Cast:
     def read(self, doc: Doc) -> list[Link]:
         """Links that a sentence states or presupposes; they are remembered."""
         found: list[Link] = []
+        self._here = found
         for token in doc:
             owner = self._owner_at(token, found)
             if owner is not None:
@@ -72,7 +73,7 @@ class Cast:
         if token.lower_ in _MINE and token.tag_ == "PRP$":
             return USER
         if token.lower_ in _THEIRS and token.tag_ == "PRP$":
-            link = self.person_for(token.lower_)
+            link = self.person_for(token.lower_, token.i)
             return link.name if link and link.is_named else None
         if token.tag_ == "POS" and token.i > 0:
             before = token.doc[token.i - 1]
@@ -96,8 +97,11 @@ class Cast:
         names = _names_after(doc, noun)
         if not names:
             known = self._known.get((owner, relations.singular(word)))
-            label = known or _unnamed(owner, word)
+            label = known or _unnamed(owner, relations.singular(word))
             return [Link(owner, word, label, known is not None, noun.i)]
+        for before in self._links:
+            if before.owner == owner and before.noun == word and not before.is_named:
+                self.renamed[before.name] = names[0]
         return [Link(owner, word, name, True, noun.i) for name in names]
 
     def link_at(self, token: Token) -> Link | None:
@@ -110,11 +114,15 @@ class Cast:
                 return link
         return None
 
-    def person_for(self, pronoun: str) -> Link | None:
-        """Whom a pronoun of the third person means: the last linked person that fits."""
+    def person_for(self, pronoun: str, before: int = 10_000) -> Link | None:
+        """Whom a pronoun of the third person means: the last linked person that fits.
+
+        `before` is the pronoun's place in the sentence: nobody is meant who comes later in it.
+        """
         for link in reversed(self._links):
+            later = any(link is here and link.at >= before for here in self._here)
             animate = relations.is_relation(link.noun)
-            if animate and relations.fits_pronoun(link.noun, pronoun):
+            if animate and not later and relations.fits_pronoun(link.noun, pronoun):
                 return link
         return None
 
@@ -124,7 +132,7 @@ class Cast:
         if word in _ME or word in self._user_names:
             return USER
         if word in _SOMEBODY:
-            link = self.person_for(word)
+            link = self.person_for(word, token.i)
             return link.name if link else None
         link = self.link_at(token)
         if link is not None:
@@ -132,7 +140,11 @@ class Cast:
         return self._linked_name(word) if is_name(token) else None
 
     def remember(self, link: Link) -> None:
-        """Takes in a link that a clause stated (`I have a dog named Rex`)."""
+        """Takes in a link that a clause stated; it names the one that had no name so far."""
+        for before in self._links:
+            same = before.owner == link.owner and before.noun == link.noun
+            if same and link.is_named and not before.is_named:
+                self.renamed[before.name] = link.name
         self._links.append(link)
 
     def link_called(self, name: str) -> Link | None:
@@ -183,12 +195,19 @@ def _names_after(doc: Doc, noun: Token) -> list[str]:
         appos = [c for c in noun.children if c.dep_ == "appos" and is_name(c)]
         return [_name_from(doc, appos[0].i)[0]] if appos else []
     plural = noun.tag_ == "NNS"
-    if with_comma and not plural and end < len(doc) and doc[end].text not in {",", ".", ")", "!", "-"}:
+    if (
+        with_comma
+        and not plural
+        and end < len(doc)
+        and doc[end].text not in {",", ".", ")", "!", "-"}
+    ):
         return []
     names = [first]
     while plural and end < len(doc) and doc[end].lower_ in {",", "and", "&"}:
-        following, end = _name_from(doc, end + (2 if doc[end : end + 2].text.endswith("and") and
-                                                 doc[end].text == "," else 1))
+        following, end = _name_from(
+            doc,
+            end + (2 if doc[end : end + 2].text.endswith("and") and doc[end].text == "," else 1),
+        )
         if not following:
             break
         names.append(following)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from memory_pipeline.stages.heuristic_rules.words import words
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
@@ -40,25 +42,15 @@ class Clause:
     end: int = 0
 
 
-_HEAD_DEPS = frozenset({"ROOT", "conj", "ccomp", "relcl", "advcl", "parataxis", "intj"})
+_HEAD_DEPS = words("clauses", "head_deps")
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
-_FACTUAL_MARKS = frozenset(
-    "because since as so while though although but whereas that and where now after".split()
-)
-_HEDGES = frozenset("think believe guess suppose assume reckon suspect feel".split())
-_PLAIN_SAYING = frozenset(
-    "know mention say tell mean forget remember realize realise find share add love hear "
-    "confirm swear admit learn decide see be note announce".split()
-)
-_SAYING = frozenset(
-    "say tell mention claim insist announce explain add write admit swear think believe reckon "
-    "complain report hear text know".split()
-)
-_HEDGE_WORDS = frozenset(
-    "maybe perhaps probably possibly might may apparently supposedly likely".split()
-)
-_MISTAGGED = frozenset("lives works plays loves hates drives studies runs likes teaches".split())
-_PRESENT_AUX = frozenset("do does 's".split())
+_FACTUAL_MARKS = words("clauses", "factual_marks")
+_HEDGES = words("clauses", "hedges")
+_PLAIN_SAYING = words("clauses", "plain_saying")
+_SAYING = words("clauses", "saying")
+_HEDGE_WORDS = words("clauses", "hedge_words")
+_MISTAGGED = words("clauses", "mistagged")
+_PRESENT_AUX = frozenset(["do", "does", "'s"])
 
 
 def _is_head(token: Token) -> bool:
@@ -113,8 +105,11 @@ def _tense(head: Token, aux: list[Token]) -> tuple[Tense, str]:
         return Tense.FUTURE, ""
     if modal:
         return Tense.PRESENT, modal
-    has_have = bool(words & {"have", "has", "'ve"}) or ("'s" in words and head.tag_ == "VBN" and (
-        "have" in lemmas or "been" in words or head.lower_ in {"been", "got", "had"}))
+    has_have = bool(words & {"have", "has", "'ve"}) or (
+        "'s" in words
+        and head.tag_ == "VBN"
+        and ("have" in lemmas or "been" in words or head.lower_ in {"been", "got", "had"})
+    )
     if has_have and (head.tag_ in _PERFECT_TAGS or "been" in words):
         return Tense.PERFECT, ""
     if head.tag_ == "VBG" and (lemmas & {"be"} or not aux):
@@ -151,7 +146,11 @@ def _embedding(head: Token) -> _Embedding:
         return _Embedding(told) if told else _Embedding(False)
     if head.dep_ in {"conj", "relcl"} and head.head.pos_ in {"VERB", "AUX"}:
         above = head.head
-        return _embedding(above) if above.dep_ == "ccomp" and not _own_subjects(head) else _Embedding(True)
+        return (
+            _embedding(above)
+            if above.dep_ == "ccomp" and not _own_subjects(head)
+            else _Embedding(True)
+        )
     if head.dep_ != "ccomp":
         return _Embedding(True)
     return _complement(head, head.head)
@@ -176,7 +175,11 @@ def _span(head: Token) -> tuple[int, int]:
     """Characters of the clause, without the clauses joined to it."""
     cut: set[int] = set()
     for token in head.subtree:
-        if token is not head and _is_head(token) and token.dep_ in {"conj", "ccomp", "relcl", "advcl"}:
+        if (
+            token is not head
+            and _is_head(token)
+            and token.dep_ in {"conj", "ccomp", "relcl", "advcl"}
+        ):
             cut.update(t.i for t in token.subtree)
     kept = [t for t in head.subtree if t.i not in cut]
     return kept[0].idx, kept[-1].idx + len(kept[-1].text)
@@ -194,9 +197,20 @@ def clauses_of(doc: Doc) -> list[Clause]:
             continue
         tense, modal = _tense(head, auxiliaries(head))
         start, end = _span(head)
-        clause = Clause(head, subjects, tense, _is_negated(head), modal, embedding.is_hedged,
-                        embedding.reporter, start, end)
-        if any(c.lower_ in _HEDGE_WORDS for c in head.children) or _sure_of_nothing(doc, start, end):
+        clause = Clause(
+            head,
+            subjects,
+            tense,
+            _is_negated(head),
+            modal,
+            embedding.is_hedged,
+            embedding.reporter,
+            start,
+            end,
+        )
+        if any(c.lower_ in _HEDGE_WORDS for c in head.children) or _sure_of_nothing(
+            doc, start, end
+        ):
             clause = replace(clause, is_hedged=True)
         found.append(clause)
     return found
@@ -213,9 +227,7 @@ def _sure_of_nothing(doc: Doc, start: int, end: int) -> bool:
     return bool(_UNSURE.search(doc.text))
 
 
-_STATIVE_STARTS = frozenset(
-    "love like hate prefer live work play drive enjoy speak study own have need use run".split()
-)
+_STATIVE_STARTS = words("clauses", "stative_starts")
 
 
 def is_elided_user(clause: Clause) -> bool:
@@ -230,4 +242,6 @@ def is_elided_user(clause: Clause) -> bool:
             c.lower_ == "please" for c in head.children
         )
     opens = all(t.pos_ in {"ADV", "INTJ"} or t.is_punct for t in head.doc[: head.i])
-    return opens and head.lemma_.lower() in _STATIVE_STARTS and head.tag_ in {"VB", "VBP", "NN", "NNP"}
+    return (
+        opens and head.lemma_.lower() in _STATIVE_STARTS and head.tag_ in {"VB", "VBP", "NN", "NNP"}
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
+from memory_pipeline.stages.heuristic_rules.naming import relation_in
 from memory_pipeline.stages.heuristic_rules.noun_phrases import (
     Phrase,
     conjuncts,
@@ -26,52 +27,43 @@ from memory_pipeline.stages.heuristic_rules.predicates import (
 from memory_pipeline.stages.heuristic_rules.readings import (
     Reading,
     activity,
+    named_readings,
+    objects_of,
     prepositions_of,
 )
 from memory_pipeline.stages.heuristic_rules.verbs import Chain
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _ROLE_END = re.compile(
     r"(?:er|or|ist|ian|eer|nurse|chef|cook|student|scientist|intern|pilot|clerk|guide|judge|agent|"
-    r"consultant|assistant|attendant|accountant|dean|dj|ceo|cto|cfo|coo|ux|founder|sergeant|"
+    r"consultant|assistant|attendant|accountant|dean|dj|dev|devs|ceo|cto|cfo|coo|ux|founder|sergeant|"
     r"surgeon|veteran|vet|monk|priest|nun|mechanic|analyst|architect|barista|hygienist|freelance|"
     r"lawyer|attorney|therapist|developer|trainee|apprentice|diplomat|economist|electrician|"
     r"paramedic|midwife|nanny|housewife|postdoc|fireman|policeman|fellow|lead|head|"
     r"representative|executive|associate|specialist|dietitian|biochemist|broker|athlete)$"
 )
-_NOT_ROLE = frozenset(
-    """sister brother father mother daughter lover eater reader beginner sleeper drinker smoker owner
-    member water number matter winner killer bummer character letter order offer newcomer
-    remainder color colour flavor error mirror supporter believer christian vegetarian survivor
-    computer printer scooter river summer winter dinner corner starter gamer monster disaster
-    later cancer power riser introvert breaker changer stranger reminder wonder""".split()
-)
-_FANS = frozenset("fan lover enthusiast fanatic addict nerd geek buff aficionado supporter".split())
-_ILLS = frozenset(
-    """asthma diabetes migraine migraines arthritis eczema adhd autism anxiety depression insomnia
-    allergy allergies celiac coeliac hypertension epilepsy ibs anemia dyslexia cancer hypothyroidism
-    endometriosis scoliosis lupus ptsd ocd pcos psoriasis tinnitus vertigo degree diploma phd
-    licence license subscription membership passport visa tattoo mortgage business blog podcast
-    garden allotment piano guitar car bike boat""".split()
-)
-_APPOINTMENTS = frozenset(
-    "interview exam appointment flight surgery wedding operation test meeting deadline race "
-    "marathon recital concert presentation conference".split()
-)
-_STATE_PREPS = frozenset("allergic intolerant".split())
+_NOT_ROLE = words("copulas", "not_role")
+_FANS = words("copulas", "fans")
+_ILLS = words("copulas", "ills")
+_APPOINTMENTS = words("copulas", "appointments")
+_QUALIFIES = frozenset({"npadvmod", "compound", "amod", "nmod"})
+_STATE_PREPS = frozenset(["allergic", "intolerant"])
 
 
 def _complements(verb: Token) -> list[Token]:
-    return [c for c in verb.children if c.dep_ in {"attr", "acomp", "oprd", "dobj"} and c.i > verb.i]
+    return [
+        c for c in verb.children if c.dep_ in {"attr", "acomp", "oprd", "dobj"} and c.i > verb.i
+    ]
 
 
 def read_be(chain: Chain, subject_noun: str, dated: frozenset[int]) -> Iterator[Reading]:
     """Readings of a clause with `be`; `subject_noun` is `user` or the noun that is spoken of."""
     verb = chain.verb
     complements = _complements(verb)
-    for complement in complements[:1]:
+    for complement in complements:
         if complement.dep_ == "acomp" or complement.pos_ == "ADJ" or complement.tag_ == "VBN":
             yield from _read_adjective(chain, complement, dated)
         else:
@@ -101,12 +93,19 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
             phrase = phrase_of(noun, dated)
             if phrase and (rule or _is_lasting_place(prep, phrase)):
                 hint = rule.type if rule else None
-                yield Reading(name, phrase.text, phrase.label, phrase.is_proper, hint,
-                              rule.after if rule else None, at=noun.i)
+                yield Reading(
+                    name,
+                    phrase.text,
+                    phrase.label,
+                    phrase.is_proper,
+                    hint,
+                    rule.after if rule else None,
+                    at=noun.i,
+                )
 
 
-_LASTING_IN = frozenset("band choir team club recovery remission grade marketing sales finance it".split())
-_LASTING_ON = frozenset("diet medication antidepressants insulin committee board statins team".split())
+_LASTING_IN = words("copulas", "lasting_in")
+_LASTING_ON = words("copulas", "lasting_on")
 
 
 def _is_lasting_place(prep: str, phrase: Phrase) -> bool:
@@ -128,35 +127,68 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
             if phrase := phrase_of(noun, dated):
                 found = True
                 name = rule.predicate if rule else f"{_is(chain)} {word} {prep}"
-                yield Reading(name, phrase.text, phrase.label, phrase.is_proper,
-                              rule.type if rule else None, rule.after if rule else None, at=noun.i)
+                yield Reading(
+                    name,
+                    phrase.text,
+                    phrase.label,
+                    phrase.is_proper,
+                    rule.type if rule else None,
+                    rule.after if rule else None,
+                    at=noun.i,
+                )
     if not found:
         yield from _gerund_interest(chain, adjective, dated)
-        for one in conjuncts(adjective):
-            if one.lower_ in ALLOWED_FLEETING_STATES:
-                yield Reading(_is(chain), one.lower_, at=one.i)
+        for one in [*(c for c in adjective.lefts if c.dep_ == "amod"), *conjuncts(adjective)]:
+            first = [
+                c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}
+            ]
+            if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
+                yield Reading(_is(chain), " ".join([*first, one.lower_]), at=one.i)
 
 
 def _gerund_interest(chain: Chain, adjective: Token, dated: frozenset[int]) -> Iterator[Reading]:
     for prep in adjective.children:
-        if prep.dep_ != "prep" or adjective.lower_ not in {"interested", "afraid", "passionate", "keen",
-                                                           "obsessed", "scared", "good", "bad"}:
+        if prep.dep_ != "prep" or adjective.lower_ not in {
+            "interested",
+            "afraid",
+            "passionate",
+            "keen",
+            "obsessed",
+            "scared",
+            "good",
+            "bad",
+        }:
             continue
         for verb in prep.children:
             if verb.dep_ == "pcomp" and verb.tag_ == "VBG":
-                yield Reading(f"{_is(chain)} {adjective.lower_} {prep.lower_}", activity(verb, dated),
-                              at=verb.i)
+                yield Reading(
+                    f"{_is(chain)} {adjective.lower_} {prep.lower_}",
+                    activity(verb, dated),
+                    at=verb.i,
+                )
+
+
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty".split(),  # noqa: SIM905
+        start=1,
+    )
+}
 
 
 def _age_of(word: Token) -> str:
     """`34 years old`, `34`, `34-year-old`."""
-    tokens = [t.lower_ for t in word.subtree]
+    tokens = [t.lower_ for t in word.subtree if not t.is_punct]
     if word.lower_ == "old" or "old" in tokens:
-        numbers = [t for t in tokens if t.isdigit()]
-        return numbers[0] if len(numbers) == 1 else ""
-    if word.lower_.isdigit() and 0 < int(word.lower_) < 110 and len(tokens) == 1:
-        return word.lower_
-    return ""
+        numbers = [_NUMBERS.get(t, t) for t in tokens if t.isdigit() or t in _NUMBERS]
+        return numbers[0] if len(numbers) == 1 and "than" not in tokens else ""
+    number = _NUMBERS.get(word.lower_, word.lower_)
+    alone = (
+        len(tokens) == 1 or word.dep_ == "attr" and not any(c.dep_ == "pobj" for c in word.children)
+    )
+    return number if number.isdigit() and 0 < int(number) < 110 and alone else ""
 
 
 def is_role(phrase: str) -> bool:
@@ -187,7 +219,10 @@ def _read_noun(
 
 
 def _read_kind(
-    chain: Chain, phrase: Phrase, preps: list[tuple[str, list[Token]]], dated: frozenset[int],
+    chain: Chain,
+    phrase: Phrase,
+    preps: list[tuple[str, list[Token]]],
+    dated: frozenset[int],
     is_person: bool,
 ) -> Iterator[Reading]:
     last = phrase.text.split(" of ")[0].split()[-1]
@@ -207,16 +242,12 @@ def _read_kind(
         for _, noun in places:
             if place := phrase_of(noun, dated):
                 name = "studies at" if last == "student" else "works at"
-                yield Reading(name, place.text, place.label, True, EntityType.ORG, "ended", at=noun.i)
+                yield Reading(
+                    name, place.text, place.label, True, EntityType.ORG, "ended", at=noun.i
+                )
 
 
-_LASTING_KINDS = frozenset(
-    """vegetarian vegan parent mom mum dad mother father person owl bird introvert extrovert citizen
-    gamer smoker survivor widow widower refugee immigrant veteran member twin child atheist christian
-    muslim catholic jew buddhist hindu retiree expat native beginner beginner runner cyclist
-    diabetic owner homeowner vegetarian pescatarian feminist lefty minimalist perfectionist
-    insomniac freelancer minor adult grandmother grandfather""".split()
-)
+_LASTING_KINDS = words("copulas", "lasting_kinds")
 
 
 def _says_something(phrase: Phrase, last: str) -> bool:
@@ -226,7 +257,9 @@ def _says_something(phrase: Phrase, last: str) -> bool:
 def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
     name = "dislikes" if chain.negated else "likes"
     before, _, after = phrase.text.partition(" of ")
-    liked = after or " ".join(w for w in before.split()[:-1] if w not in {"huge", "massive", "total"})
+    liked = after or " ".join(
+        w for w in before.split()[:-1] if w not in {"huge", "massive", "total"}
+    )
     liked = " ".join(w for w in liked.split() if w not in {"a", "an", "the"})
     if liked and liked not in EMPTY_OBJECTS:
         yield Reading(name, liked, phrase.label, phrase.is_proper, at=phrase.head.i)
@@ -234,23 +267,12 @@ def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
 
 def read_have(chain: Chain, has_date: bool, dated: frozenset[int]) -> Iterator[Reading]:
     """Readings of `have` and `have got`: kin and animals by name, illnesses, belongings."""
-    from memory_pipeline.stages.heuristic_rules.readings import objects_of
-
     for noun in objects_of(chain.verb, dated):
         phrase = phrase_of(noun, dated)
-        if phrase is None:
-            continue
-        word = noun.lower_
-        relation = next((w for w in phrase.text.split()[::-1] if relations.is_relation(w)), "")
-        names = _given_names(noun) if relation else []
-        if names:
-            for name, at in names:
-                yield Reading(f"has {relations.singular(relation)}", name, "PERSON", True,
-                              relations.type_of_relation(relation), at=at)
-        elif _is_had(chain, noun, relation, has_date):
+        named = list(named_readings(noun))
+        yield from named
+        if phrase and not named and _is_had(chain, noun, relation_in(noun), has_date):
             no = "does not have" if chain.negated else "has"
-            if relation and not chain.negated and word in {relation}:
-                no = f"has {relations.singular(relation)}" if False else no
             yield Reading(no, phrase.text, phrase.label, phrase.is_proper, at=noun.i)
 
 
@@ -263,31 +285,3 @@ def _is_had(chain: Chain, noun: Token, relation: str, has_date: bool) -> bool:
     if noun.pos_ not in {"NOUN", "PROPN"}:
         return False
     return chain.tense in {"present", "perfect"} or bool(relation)
-
-
-def _given_names(noun: Token) -> list[tuple[str, int]]:
-    """Names told after a noun: `a dog named Rex`, `two kids, Tom and Mia`, `a son, Leo`."""
-    names: list[tuple[str, int]] = []
-    for child in noun.children:
-        if child.dep_ in {"acl", "relcl"} and child.lower_ in {"named", "called"}:
-            names.extend(_names_below(child))
-        elif child.dep_ == "appos" and is_name(child):
-            names.extend(_listed(child))
-    return names
-
-
-def _names_below(verb: Token) -> list[tuple[str, int]]:
-    return [
-        n
-        for c in verb.children
-        if c.dep_ in {"oprd", "dobj", "attr", "npadvmod", "xcomp"} and c.pos_ in {"PROPN", "NOUN"}
-        for n in _listed(c)
-    ]
-
-
-def _listed(name: Token) -> list[tuple[str, int]]:
-    found = []
-    for token in conjuncts(name):
-        words = [t.lower_ for t in [*token.lefts, token] if t.dep_ in {"compound"} or t is token]
-        found.append((" ".join(words), token.i))
-    return found

@@ -20,6 +20,7 @@ from memory_pipeline.stages.heuristic_rules.readings import (
     prepositions_of,
 )
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
+from memory_pipeline.stages.heuristic_rules.words import listed, rule_tables, words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -43,35 +44,24 @@ class Ending:
     needs_name: bool = False
 
 
-_WORK = ("works at", "works for", "works as", "studies at", "volunteers at", "is member of")
-_OWN = ("owns", "drives", "has", "rides", "uses", "plays")
-_LOVE = ("is married to", "is dating", "is engaged to", "has", "lives with")
-_ENDINGS: dict[str, Ending] = {
-    **dict.fromkeys(
-        ("quit", "resign from", "leave", "fire from", "lay off from", "lay off by", "fire by", "quit from",
-         "let go from", "retire from", "step down from", "quit at", "quit job at", "leave job at",
-         "lose job at", "leave position at", "depart from", "lay off at"),
-        Ending("works at", _WORK, EntityType.ORG, True)),
-    **dict.fromkeys(("sell", "get rid of", "give away", "donate", "trade in", "lose", "total", "scrap",
-                     "return", "part with"), Ending("owns", _OWN)),
-    **dict.fromkeys(("break up with", "split from", "split with", "split up with", "separate from",
-                     "divorce from"), Ending("is dating", _LOVE, EntityType.PERSON)),
-    **dict.fromkeys(("divorce", "get divorced from"),
-                    Ending("is married to", _LOVE, EntityType.PERSON)),
-    **dict.fromkeys(("cancel", "unsubscribe from", "cancel subscription to"),
-                    Ending("subscribes to", ("subscribes to", "has", "uses", "is member of"))),
-    **dict.fromkeys(("move out of", "move away from", "move from", "leave city"),
-                    Ending("lives in", ("lives in", "lives at"), EntityType.PLACE)),
-    **dict.fromkeys(("drop out of",), Ending("studies at", ("studies at", "studies", "attends"),
-                                             EntityType.ORG)),
-    **dict.fromkeys(("give up", "cut out", "go off", "drop", "swear off", "stop", "quit_habit"),
-                    Ending("consumes", ("eats", "drinks", "smokes", "plays", "does", "uses", "studies",
-                                        "likes", "loves", "learns", "takes"))),
-    **dict.fromkeys(("switch from", "change from"), Ending("uses", ("uses", *_OWN, *_WORK))),
-}  # fmt: skip
-_DRINKS = frozenset("coffee alcohol beer wine caffeine soda tea cola booze spirits milk".split())
-_SMOKES = frozenset("cigarettes cigarette tobacco smoking vaping".split())
-_FOODS = frozenset("meat sugar dairy gluten bread chocolate carbs fish pork beef cheese sweets".split())
+def _load_endings() -> dict[str, Ending]:
+    found: dict[str, Ending] = {}
+    for entry in rule_tables()["ending"]:
+        kind = entry.get("type")
+        ending = Ending(
+            entry["predicate"],
+            listed(entry["closes"]),
+            EntityType(kind) if kind else None,
+            entry.get("needs_name", "") == "yes",
+        )
+        found.update(dict.fromkeys(listed(entry["verbs"]), ending))
+    return found
+
+
+_ENDINGS = _load_endings()
+_DRINKS = words("endings", "drinks")
+_SMOKES = frozenset(["cigarettes", "cigarette", "tobacco", "smoking", "vaping"])
+_FOODS = words("endings", "foods")
 
 
 def ended_things(chain: Chain, dated: frozenset[int]) -> Iterator[tuple[Ending, Reading]]:
@@ -101,19 +91,29 @@ def _things(
             continue
         meant = _meant(ending, noun, phrase.text)
         if meant is not None:
-            yield meant, Reading(meant.predicate, phrase.text, phrase.label, phrase.is_proper,
-                                 meant.type, "ended", at=noun.i)
+            yield (
+                meant,
+                Reading(
+                    meant.predicate,
+                    phrase.text,
+                    phrase.label,
+                    phrase.is_proper,
+                    meant.type,
+                    "ended",
+                    at=noun.i,
+                ),
+            )
 
 
 def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
     last = text.split()[-1]
-    for words, verb in ((_DRINKS, "drinks"), (_SMOKES, "smokes"), (_FOODS, "eats")):
-        if last in words:
+    for meant, verb in ((_DRINKS, "drinks"), (_SMOKES, "smokes"), (_FOODS, "eats")):
+        if last in meant:
             return Ending(verb, (verb, "does", "consumes"))
     if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"}:
-        return Ending("lives in", ("lives in", *_WORK), EntityType.PLACE)
+        return Ending("lives in", ("lives in", "lives at", "works at"), EntityType.PLACE)
     if ending.needs_name and not is_name(noun):
-        return None if not noun.lower_ == "job" else None
+        return None
     return ending
 
 
@@ -127,8 +127,12 @@ def close_known(draft: Draft, closes: tuple[str, ...], known: KnownLists) -> Dra
     if not same:
         return draft
     fact = same[0]
-    return replace(draft, predicate=fact.predicate, object=fact.object,
-                   type=(draft.type or EntityType.THING) if fact.object_is_entity else None)
+    return replace(
+        draft,
+        predicate=fact.predicate,
+        object=fact.object,
+        type=(draft.type or EntityType.THING) if fact.object_is_entity else None,
+    )
 
 
 def _fits(draft: Draft, fact: KnownFact, closes: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.domain.extraction import EntityType
+from memory_pipeline.stages.heuristic_rules.words import words
 
 _LABELS = {
     "PERSON": EntityType.PERSON,
@@ -22,13 +23,10 @@ _LABELS = {
     "LANGUAGE": EntityType.SKILL,
     "NORP": EntityType.CONCEPT,
 }
-_VALUE = re.compile(r"^[\d$£€%.,:/ -]+|\b\d+\s*(?:kg|lbs?|pounds|cm|m|km|years?|%|k|hours?|miles?)\b")
-LANGUAGES = frozenset(
-    """english spanish french german italian portuguese dutch russian polish turkish arabic hindi
-    mandarin chinese cantonese japanese korean swedish danish norwegian finnish greek hebrew czech
-    hungarian romanian ukrainian vietnamese thai swahili bengali urdu tamil latin catalan irish
-    welsh croatian serbian persian farsi tagalog indonesian""".split()
+_VALUE = re.compile(
+    r"^[\d$£€%.,:/ -]+|\b\d+\s*(?:kg|lbs?|pounds|cm|m|km|years?|%|k|hours?|miles?)\b"
 )
+LANGUAGES = words("entity_types", "languages")
 
 
 def type_of(name: str, label: str, is_proper: bool, hint: EntityType | None) -> EntityType | None:

@@ -60,7 +60,9 @@ _MAIL_HEADER = re.compile(
     r"^(?:-+\s*(?:forwarded|original) message|from:\s|subject:\s|to:\s.*@|on .{5,60} wrote:)",
     re.IGNORECASE | re.MULTILINE,
 )
-_QUOTED = re.compile(r"[\"“«]([^\"”»\n]{3,}?)[\"”»]|(?<=[\s:,(])'([^'\n]*\s[^\n]*?)'(?=[\s.,!?)]|$)")
+_QUOTED = re.compile(
+    r"[\"“«]([^\"”»\n]{3,}?)[\"”»]|(?<=[\s:,(])'([^'\n]*\s[^\n]*?)'(?=[\s.,!?)]|$)"
+)
 _SPEAKS = re.compile(
     r"\b(?:I|I'm|I've|me|my|we|you|your|is|are|was|don't|it's|never|always)\b", re.IGNORECASE
 )
@@ -130,7 +132,9 @@ def own_words(text: str) -> OwnWords:
     for pattern in (_CODE, _QUOTED_LINES, _CODE_LINE, _URL):
         text = pattern.sub(lambda m: blank(Reason.PASTED, m), text)
     text = _cut_pasted_tail(text, blanked)
-    text = _QUOTED.sub(lambda m: blank(Reason.QUOTE, m) if _is_speech(m.group()) else m.group(), text)
+    text = _QUOTED.sub(
+        lambda m: blank(Reason.QUOTE, m) if _is_speech(m.group()) else m.group(), text
+    )
     return OwnWords(text, tuple(blanked))
 
 
@@ -175,6 +179,8 @@ def gate_sentence(text: str, verbatim: str) -> Reason | None:
     """Why a sentence says nothing durable; None when it must be parsed."""
     if "?" in text or _ASKS.match(text):
         return Reason.QUESTION
+    if is_small_talk(verbatim):
+        return Reason.SMALL_TALK
     if _SHOUTED_LIKE.search(verbatim) and len(_CAPITALS.findall(verbatim)) <= 3:
         return Reason.SARCASM
     if _LIKED_BADLY.search(text):

@@ -42,7 +42,9 @@ _IMPERATIVE = re.compile(
     rf"(?:from now on|going forward|in future)\s+)*(?:{_ACTIONS})\b",
     re.IGNORECASE,
 )
-_FORBIDS = re.compile(r"^(?:please,?\s+)?(?:don't|do not|stop|no more|never|avoid)\b", re.IGNORECASE)
+_FORBIDS = re.compile(
+    r"^(?:please,?\s+)?(?:don't|do not|stop|no more|never|avoid)\b", re.IGNORECASE
+)
 _REVOKES = re.compile(
     r"\b(?:you (?:don't|do not|no longer) (?:have|need) to\b.*\b(?:any ?more|any longer|now)|"
     r"you no longer (?:have|need) to|no need to .* any ?more|(?:forget|ignore|drop|scrap|disregard|"
@@ -75,9 +77,17 @@ def read_instruction(text: str, verbatim: str) -> ExtractedInstruction | None:
     if not _IMPERATIVE.match(text):
         return None
     standing = _STANDING.search(text) or (_FORBIDS.match(text) and _STYLE.search(text))
-    styled = re.match(r"^(?:please\s+)?(?:keep|be|answer|reply|respond|speak|talk|write|use)\b", text,
-                      re.IGNORECASE) and _STYLE.search(text) and re.search(
-        r"\b(?:your|with me|to me|units?|answers|replies|responses)\b", text, re.IGNORECASE)
+    styled = (
+        re.match(
+            r"^(?:please\s+)?(?:keep|be|answer|reply|respond|speak|talk|write|use)\b",
+            text,
+            re.IGNORECASE,
+        )
+        and _STYLE.search(text)
+        and re.search(
+            r"\b(?:your|with me|to me|units?|answers|replies|responses)\b", text, re.IGNORECASE
+        )
+    )
     if standing or styled or _CALL_ME.search(text):
         return _made(text, verbatim, "set")
     return None

@@ -6,25 +6,10 @@ What belongs here: one closed test. What does not: which other language it is.
 import re
 import unicodedata
 
-_ENGLISH = frozenset(
-    """a about actually all also always am an and any are as at be been but by can can't did didn't
-    do does doesn't don't for from get got had has have haven't he her hers him his how i i'd i'll
-    i'm i've if in into is isn't it it's its just last like live love me mine more my never new next
-    no not now of off old on only or our out over please really she since so some still than that
-    that's the their them then there they this to too two until up us used very want was we we're
-    we've were what when where which who why will with won't work would year years yes you your
-    hate favourite favorite prefer moved sold bought started named called""".split()
-)
-_FOREIGN = frozenset(
-    """der die das und ich nicht ist ein eine mit für auf von zu wir sie habe bin mein meine seit
-    el los las una que con por para pero es en mi soy tengo vivo trabajo muy desde yo
-    le les des une je suis et est dans avec pour mon ma mes pas depuis chez nous j'ai c'est j'habite
-    il lo gli sono che di non per mio mia ho da il della
-    ik het een niet met voor mijn ben heb woon
-    o os um uma não com meu minha eu sou tenho moro
-    jag och är inte som har bor jeg ikke og er på
-    jestem nie się mam że ben bir ve için""".split()
-)
+from memory_pipeline.stages.heuristic_rules.words import words
+
+_ENGLISH = words("language", "english")
+_FOREIGN = words("language", "foreign")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 

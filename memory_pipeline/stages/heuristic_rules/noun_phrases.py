@@ -9,24 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-_LEFT_DEPS = frozenset("compound amod nummod nmod quantmod poss det neg advmod punct case npadvmod".split())
-_CUT_WORDS = frozenset(
-    """a an the my our your his her their its this that these those some any every each very really
-    so quite pretty just super such new old brand brand-new beloved dear great good best amazing
-    awesome lovely nice beautiful cute adorable favourite current previous former own little big
-    trusty late wonderful fantastic gorgeous awful horrible terrible annoying stupid silly young
-    next last upcoming actual entire whole first-ever recent only fellow also now trusty shiny
-    'another certain few more both all several lots many much no too""".split()
-)
+_LEFT_DEPS = words("noun_phrases", "left_deps")
+_CUT_WORDS = words("noun_phrases", "cut_words")
 _JOINED_PREPS = frozenset({"of"})
-_DEGREES = frozenset(
-    "degree master masters bachelor bachelors phd doctorate diploma certificate class course "
-    "interest fear budget allergy intolerance membership subscription tattoo minor major ba ma mba bsc msc".split()
-)
+_DEGREES = words("noun_phrases", "degrees")
 
 
 @dataclass(frozen=True)
@@ -46,13 +37,34 @@ def is_name(token: Token) -> bool:
 
 def conjuncts(token: Token) -> list[Token]:
     """The token and what is listed after it (`peanuts, shellfish and soy`)."""
-    found = [token]
+    found = [token, *(c for c in token.lefts if _is_listed_before(c))]
     for child in token.children:
-        if child.dep_ == "conj" and child.i > token.i and not _is_verb(child, token):
-            found.extend(conjuncts(child))
-        elif child.dep_ == "appos" and child.i > token.i and _continues_list(child):
+        if (child.dep_ == "conj" and child.i > token.i and not _is_verb(child, token)) or (
+            child.dep_ == "appos" and child.i > token.i and _continues_list(child)
+        ):
             found.extend(conjuncts(child))
     return found
+
+
+def _is_listed_before(child: Token) -> bool:
+    """`pottery and street photography`: the parser takes the first noun for a modifier."""
+    return (
+        child.dep_ == "nmod"
+        and child.tag_ in {"NN", "NNS"}
+        and any(c.dep_ == "cc" for c in child.children)
+    )
+
+
+def stray_conjuncts(verb: Token) -> list[Token]:
+    """Bare nouns of a list that the tagger took for verbs (`peanuts and shellfish`)."""
+    return [
+        c
+        for c in verb.children
+        if c.dep_ == "conj"
+        and c.tag_ == "VB"
+        and verb.tag_ in {"VBP", "VBZ"}
+        and not any(g.dep_ not in {"punct", "cc", "det"} for g in c.children)
+    ]
 
 
 def _is_verb(child: Token, head: Token) -> bool:
@@ -67,11 +79,18 @@ def _continues_list(token: Token) -> bool:
 def _left_words(head: Token) -> list[Token]:
     words: list[Token] = []
     for child in head.lefts:
-        if child.dep_ in _LEFT_DEPS or (child.dep_ == "conj" and child.pos_ == "ADJ"):
+        if _is_listed_before(child):
+            words.extend(c for c in child.rights if c.dep_ == "conj")
+        elif child.dep_ in _LEFT_DEPS or (child.dep_ == "conj" and child.pos_ == "ADJ"):
             words.extend(_left_words(child))
             words.append(child)
-            words.extend(c for c in child.rights if c.dep_ in {"case", "punct", "conj", "cc", "nummod"}
-                         and child.dep_ in {"amod", "poss", "nummod", "compound", "nmod"} and c.i < head.i)
+            words.extend(
+                c
+                for c in child.rights
+                if c.dep_ in {"case", "punct", "conj", "cc", "nummod"}
+                and child.dep_ in {"amod", "poss", "nummod", "compound", "nmod"}
+                and c.i < head.i
+            )
     return words
 
 
@@ -98,7 +117,15 @@ def phrase_tokens(head: Token, skip: frozenset[int] = frozenset()) -> list[Token
 
 
 def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
-    """The phrase around `head`, or None when nothing is left that says anything."""
+    """The phrase around `head`, or None when nothing is left that says anything.
+
+    Something that is `called X` is X.
+    """
+    for child in head.children:
+        if child.dep_ in {"acl", "relcl"} and child.lower_ in {"called", "named"}:
+            for name in child.children:
+                if name.dep_ in {"oprd", "dobj", "attr"} and name is not head:
+                    return phrase_of(name)
     tokens = phrase_tokens(head, skip)
     while tokens and (_is_cut(tokens[0]) or tokens[0].is_punct):
         tokens = tokens[1:]
@@ -119,7 +146,7 @@ def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
 def _is_cut(token: Token) -> bool:
     if is_name(token) and token.ent_type_:
         return False
-    return token.lower_ in _CUT_WORDS or token.dep_ == "poss" and token.pos_ == "PRON"
+    return token.lower_ in _CUT_WORDS or (token.dep_ == "poss" and token.pos_ == "PRON")
 
 
 def _joined(tokens: list[Token]) -> str:

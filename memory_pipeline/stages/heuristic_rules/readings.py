@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
-from memory_pipeline.stages.heuristic_rules import predicates
+from memory_pipeline.stages.heuristic_rules import predicates, relations
 from memory_pipeline.stages.heuristic_rules.clauses import Tense
+from memory_pipeline.stages.heuristic_rules.naming import given_names, relation_in
 from memory_pipeline.stages.heuristic_rules.noun_phrases import (
     Phrase,
     conjuncts,
     is_name,
     phrase_of,
+    stray_conjuncts,
 )
 from memory_pipeline.stages.heuristic_rules.predicates import RULES, Rule, third_person
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, gerund, is_passive, lemma_of
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -44,12 +47,13 @@ class Reading:
 
 
 _PREPS = frozenset({"prep", "agent", "dative"})
-_SECONDARY = frozenset("at for with in".split())
-_SECONDARY_VERBS = frozenset("study teach work play volunteer intern major live train graduate".split())
-_TIME_WORDS = frozenset(
-    "day week month year morning evening night weekend time moment minute hour noon midnight "
-    "decade today yesterday tomorrow while addition fact general total person advance".split()
-)
+_NOUNISH = frozenset({"NN", "NNS", "NNP", "NNPS", "VBN", "JJ", "VBG"})
+_NOT_OBJECTS = words("readings", "not_objects")
+_CARRIERS = words("readings", "carriers")
+_ABILITIES = words("readings", "abilities")
+_SECONDARY = frozenset(["at", "for", "with", "in"])
+_SECONDARY_VERBS = words("readings", "secondary_verbs")
+_TIME_WORDS = words("readings", "time_words")
 
 
 def _skip_time(token: Token, dated: frozenset[int]) -> bool:
@@ -58,18 +62,35 @@ def _skip_time(token: Token, dated: frozenset[int]) -> bool:
 
 def objects_of(verb: Token, dated: frozenset[int]) -> list[Token]:
     """Direct objects, lists taken apart."""
-    return [
+    found = [
         noun
         for child in verb.children
         if child.dep_ in {"dobj", "oprd"} and not _skip_time(child, dated)
         for noun in conjuncts(child)
+    ]
+    return [*(found or _slipped_objects(verb, dated)), *(stray_conjuncts(verb) if found else ())]
+
+
+def _slipped_objects(verb: Token, dated: frozenset[int]) -> list[Token]:
+    """An object right after the verb that the parser took for something else (`eat gluten`)."""
+    return [
+        child
+        for child in verb.rights
+        if child.i <= verb.i + 2
+        and child.dep_ in {"dep", "acomp", "advmod", "attr", "npadvmod"}
+        and child.tag_ in _NOUNISH
+        and child.lower_ not in _NOT_OBJECTS
+        and not _skip_time(child, dated)
+        and verb.lemma_ != "be"
     ]
 
 
 def prepositions_of(verb: Token, dated: frozenset[int]) -> list[tuple[str, list[Token]]]:
     """Prepositions of a verb with their nouns, dated phrases left out."""
     found = []
-    for child in verb.children:
+    carriers = [c for c in verb.children if c.dep_ == "dobj" and c.lemma_.lower() in _CARRIERS]
+    children = [*verb.children, *(g for c in carriers for g in c.children)]
+    for child in children:
         if child.dep_ not in _PREPS or child.i in dated or child.i < verb.i:
             continue
         word = child.lower_
@@ -78,7 +99,8 @@ def prepositions_of(verb: Token, dated: frozenset[int]) -> list[tuple[str, list[
             word, child = f"{word} {inner[0].lower_}", inner[0]
         nouns = [c for c in child.children if c.dep_ == "pobj" and not _skip_time(c, dated)]
         if nouns:
-            found.append((word, [n for noun in nouns for n in conjuncts(noun)]))
+            stray = stray_conjuncts(verb.head if verb.dep_ == "acomp" else verb)
+            found.append((word, [*(n for noun in nouns for n in conjuncts(noun)), *stray]))
     return found
 
 
@@ -109,8 +131,12 @@ def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
         return
     stem = f"{lemma} {_particle(verb)}".strip()
     nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
-    dated_noun = next((n for n in nouns if False), None)
-    if dated_noun is not None:
+    named = [r for n in nouns for r in named_readings(n)]
+    if named and not chain.wants:
+        yield from named
+        return
+    if lemma == "join":
+        yield from _read_joining(chain, nouns, dated)
         return
     seen = list(_by_rule(chain, stem, nouns, preps, dated))
     yield from seen
@@ -121,18 +147,73 @@ def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     yield from _general(chain, stem, nouns, preps, dated)
 
 
+def named_readings(noun: Token) -> Iterator[Reading]:
+    """`a dog named Rex` as (has dog, rex)."""
+    relation = relation_in(noun)
+    for name, at in given_names(noun) if relation else []:
+        yield Reading(
+            f"has {relations.singular(relation)}",
+            name,
+            is_proper=True,
+            hint=relations.type_of_relation(relation),
+            after="state",
+            at=at,
+        )
+
+
+def _read_joining(chain: Chain, nouns: list[Token], dated: frozenset[int]) -> Iterator[Reading]:
+    """Who joins a company works there; who joins a choir is a member."""
+    for noun in nouns:
+        phrase = phrase_of(noun, dated)
+        if phrase is None or noun.lower_ in {"call", "meeting", "waitlist", "conversation"}:
+            continue
+        rule = RULES["work at" if phrase.is_proper and not _is_group(phrase.text) else "belong to"]
+        yield _reading(rule.predicate, phrase, EntityType.ORG, "state")
+
+
+def _is_group(name: str) -> bool:
+    return bool(_GROUPS & set(name.split()))
+
+
 def _keyed(rule: Rule, chain: Chain, noun: Token, dated: frozenset[int]) -> Iterator[Reading]:
     phrase = phrase_of(noun, dated)
-    if phrase is not None:
+    if phrase is not None and not (rule.predicate in _TASTES and _is_at_hand(noun)):
         name = rule.predicate if not chain.wants else _wanted(chain, rule.predicate)
         yield _reading(name, phrase, rule.type, rule.after)
+        if rule.type == EntityType.ROLE:
+            for prep, places in prepositions_of(noun, dated):
+                for place in places if prep in {"at", "for", "with"} else []:
+                    if is_name(place) and (where := phrase_of(place, dated)):
+                        yield _reading("works at", where, EntityType.ORG, rule.after)
+
+
+_TASTES = frozenset({"likes", "loves", "enjoys", "dislikes", "hates"})
+
+
+def _is_at_hand(noun: Token) -> bool:
+    """`love that photo`, `love the colours`: what is being talked about, not a taste."""
+    for child in noun.children:
+        if child.lower_ in {"that", "this", "these", "those", "your"}:
+            return True
+        if child.lower_ == "the" and child.dep_ == "det":
+            plain = len([c for c in noun.lefts if c.dep_ != "punct"]) == 1
+            spoken = any(c.dep_ == "nsubj" for c in noun.head.children)
+            return not (spoken and (plain or is_name(noun))) and not any(
+                c.lower_ == "of" for c in noun.children
+            )
+    return False
 
 
 def _reading(
-    predicate: str, phrase: Phrase, hint: EntityType | None, after: str | None, general: bool = False
+    predicate: str,
+    phrase: Phrase,
+    hint: EntityType | None,
+    after: str | None,
+    general: bool = False,
 ) -> Reading:
-    return Reading(predicate, phrase.text, phrase.label, phrase.is_proper, hint, after, general,
-                   phrase.head.i)
+    return Reading(
+        predicate, phrase.text, phrase.label, phrase.is_proper, hint, after, general, phrase.head.i
+    )
 
 
 def _wanted(chain: Chain, predicate: str) -> str:
@@ -198,7 +279,7 @@ def _verb_name(chain: Chain, stem: str) -> str:
     lemma, _, particle = stem.partition(" ")
     if chain.wants:
         return f"{chain.wants} to {stem}"
-    if chain.modal in {"can", "ca"}:
+    if chain.tense == Tense.PRESENT and chain.modal in {"can", "ca", "could"}:
         return f"can{'not' if chain.negated else ''} {stem}"
     if chain.negated:
         return f"does not {stem}"
@@ -207,12 +288,10 @@ def _verb_name(chain: Chain, stem: str) -> str:
     return f"{third_person(lemma)} {particle}".strip()
 
 
-_HABITS = frozenset(
-    """swim run jog hike cycle bike knit paint draw sew garden bake meditate fish sail ski snowboard
-    surf climb box dance sing smoke vape row write code blog journal camp sculpt crochet ski
-    skateboard skate freelance commute fast lift crossfit weightlift kayak stream podcast tutor
-    volunteer drink""".split()
-)
+_NEEDS_OBJECT = words("readings", "needs_object")
+_EMPTY_ACTIVITIES = words("readings", "empty_activities")
+_GROUPS = words("readings", "groups")
+_HABITS = words("readings", "habits")
 
 
 def _intransitive(chain: Chain, stem: str, dated: frozenset[int]) -> Iterator[Reading]:
@@ -230,7 +309,9 @@ def _intransitive(chain: Chain, stem: str, dated: frozenset[int]) -> Iterator[Re
 def _read_liking(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     for verb in conjuncts(chain.verb) if chain.verb.tag_ == "VBG" else [chain.verb]:
         words = activity(verb, dated)
-        if words.split()[0] not in {"being", "having", "getting", "seeing", "hearing", "knowing"}:
+        if verb.lemma_.lower() in _NEEDS_OBJECT and len(words.split()) == 1:
+            continue
+        if words.split()[0] not in _EMPTY_ACTIVITIES:
             yield Reading(chain.likes, words, at=verb.i, is_general=False)
     for child in chain.verb.children:
         if child.dep_ == "conj" and child.tag_ == "VBG" and chain.verb.tag_ != "VBG":
@@ -244,8 +325,12 @@ def is_durable(reading: Reading, chain: Chain, has_date: bool, marker: bool) -> 
         return True
     if chain.tense == Tense.PAST:
         return reading.after is not None or lemma in predicates.LASTING_EVENTS
+    if chain.modal in {"can", "ca", "could"} and reading.is_general:
+        return lemma in _ABILITIES
+    if chain.tense == Tense.PERFECT and reading.is_general and chain.verb.tag_ != "VBG":
+        return lemma in predicates.LASTING_EVENTS or (has_date and lemma not in predicates.FLEETING)
     if chain.tense == Tense.PERFECT:
-        return not reading.is_general or lemma not in predicates.FLEETING or lemma == "be"
+        return not reading.is_general or lemma not in predicates.FLEETING_PROGRESSIVE
     if chain.tense == Tense.FUTURE:
         return not reading.is_general or lemma in predicates.DURABLE_PROGRESSIVE
     if chain.tense == Tense.PROGRESSIVE:

@@ -4,39 +4,12 @@ What belongs here: word lists of kin, company, animals and belongings. What does
 """
 
 from memory_pipeline.domain.extraction import EntityType
+from memory_pipeline.stages.heuristic_rules.words import words
 
-_PEOPLE = frozenset(
-    """sister brother mother father mom mum dad mama papa mommy daddy parent parents son daughter
-    child children kid kids baby toddler twin twins wife husband spouse partner girlfriend
-    boyfriend fiancé fiancée fiance fiancee ex ex-wife ex-husband ex-boyfriend ex-girlfriend aunt
-    uncle cousin niece nephew grandmother grandfather grandma grandpa granny grandad granddad nana
-    gran grandson granddaughter grandparents grandkids mother-in-law father-in-law sister-in-law
-    brother-in-law in-laws stepmother stepfather stepmom stepdad stepson stepdaughter stepsister
-    stepbrother stepbrother half-brother half-sister friend friends bestie buddy roommate flatmate
-    housemate neighbour neighbor colleague coworker co-worker boss manager supervisor mentor mentee
-    teacher tutor coach trainer professor doctor dentist therapist gp physio landlord landlady tenant
-    lawyer accountant assistant intern nanny babysitter godmother godfather godson goddaughter
-    teammate bandmate advisor adviser cofounder co-founder business-partner sibling siblings
-    counselor psychiatrist psychologist physiotherapist fiance classmate student client hairdresser
-    barber eldest youngest oldest sis bro auntie""".split()
-)
-_ANIMALS = frozenset(
-    """dog cat puppy kitten pup kitty horse parrot rabbit bunny hamster budgie tortoise turtle bird
-    fish goldfish snake lizard gecko ferret pony pet pets dogs cats puppies kittens rabbits horses
-    chickens hen hens labrador lab retriever poodle beagle dachshund corgi husky terrier bulldog
-    shepherd collie spaniel pug tabby greyhound chihuahua rat mouse guinea-pig""".split()
-)
-_THINGS = frozenset(
-    """car bike bicycle motorbike motorcycle van truck scooter boat laptop phone computer camera
-    guitar piano company startup business band team school university college employer
-    street house flat apartment hometown town village city church club gym bank street""".split()
-)
-_ATTRIBUTES = frozenset(
-    """name age birthday height weight job title role email number address hobby hobbies goal budget
-    nationality religion salary size blood dream password major degree surname nickname
-    anniversary native language timezone zodiac occupation profession diet pronouns
-    passion specialty speciality employer position commute rent allergy allergies""".split()
-)
+_PEOPLE = words("relations", "people")
+_ANIMALS = words("relations", "animals")
+_THINGS = words("relations", "things")
+_ATTRIBUTES = words("relations", "attributes")
 _SINGULAR = {
     "kids": "child", "kid": "child", "children": "child", "parents": "parent", "sons": "son",
     "daughters": "daughter", "brothers": "brother", "sisters": "sister", "friends": "friend",
@@ -50,16 +23,8 @@ _SINGULAR = {
     "neighbor": "neighbour", "neighbors": "neighbour", "uncles": "uncle", "aunts": "aunt",
     "students": "student", "clients": "client", "grandparents": "grandparent",
 }  # fmt: skip
-_FEMALE = frozenset(
-    """sister mother wife girlfriend daughter aunt niece grandmother grandma granny nana gran
-    fiancée fiancee granddaughter stepmother stepmom ex-wife ex-girlfriend landlady hen
-    sister-in-law mother-in-law stepdaughter stepsister half-sister godmother""".split()
-)
-_MALE = frozenset(
-    """brother father husband boyfriend son uncle nephew grandfather grandpa grandad granddad fiancé
-    grandson stepfather stepdad ex-husband ex-boyfriend brother-in-law father-in-law stepson
-    half-brother godfather landlord""".split()
-)
+_FEMALE = words("relations", "female")
+_MALE = words("relations", "male")
 
 
 def singular(noun: str) -> str:

@@ -30,16 +30,18 @@ from memory_pipeline.stages.heuristic_rules.endings import (
 )
 from memory_pipeline.stages.heuristic_rules.entity_types import type_of
 from memory_pipeline.stages.heuristic_rules.gates import Reason
+from memory_pipeline.stages.heuristic_rules.intros import read_intro
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name
 from memory_pipeline.stages.heuristic_rules.predicates import HABIT_MARKERS
 from memory_pipeline.stages.heuristic_rules.readings import Reading, is_durable, read_verb
 from memory_pipeline.stages.heuristic_rules.sentences import Sentence
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, follow, lemma_of
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-_BLOCKED_MODALS = frozenset("would should could must may might 'd ought need".split())
+_BLOCKED_MODALS = words("sentence_reading", "blocked_modals")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def read_sentence(
     clauses = clauses_of(doc)
     for clause in clauses:
         found.extend(_read_clause(clause, scene))
-    found = _with_links(found, cast)
+    found = _with_links([*read_intro(doc.text), *found], cast)
     bounded = [dated(_widened(d, clauses, doc), matches, said_at.date()) for d in found]
     quoted = [replace(d, quote=sentence.quote(d.start, d.end)) for d in bounded]
     return SentenceOutcome(tuple(quoted), None if quoted else _reason(doc, clauses))
@@ -95,8 +97,17 @@ def _widened(draft: Draft, clauses: list[Clause], doc: Doc) -> Draft:
 def _link_drafts(link: Link, doc: Doc) -> list[Draft]:
     kind = relations.type_of_relation(link.noun)
     at = doc[link.at].idx
-    return [Draft(link.owner, link.predicate, link.name, kind, start=at, end=at + len(link.noun),
-                  is_link=True)]
+    return [
+        Draft(
+            link.owner,
+            link.predicate,
+            link.name,
+            kind,
+            start=at,
+            end=at + len(link.noun),
+            is_link=True,
+        )
+    ]
 
 
 def _with_links(drafts: list[Draft], cast: Cast) -> list[Draft]:
@@ -105,8 +116,18 @@ def _with_links(drafts: list[Draft], cast: Cast) -> list[Draft]:
     for draft in drafts:
         link = cast.link_called(draft.subject)
         if link is not None and not link.is_named and not draft.is_link:
-            linked.insert(0, Draft(link.owner, link.predicate, link.name, EntityType.PERSON,
-                                   start=draft.start, end=draft.end, is_link=True))
+            linked.insert(
+                0,
+                Draft(
+                    link.owner,
+                    link.predicate,
+                    link.name,
+                    EntityType.PERSON,
+                    start=draft.start,
+                    end=draft.end,
+                    is_link=True,
+                ),
+            )
     return linked
 
 
@@ -114,7 +135,9 @@ def _read_clause(clause: Clause, scene: _Scene) -> Iterator[Draft]:
     chain = follow(clause)
     if chain is None:
         return
-    blocked = chain.modal in _BLOCKED_MODALS and lemma_of(chain.verb) != "prefer" and not chain.likes
+    blocked = (
+        chain.modal in _BLOCKED_MODALS and lemma_of(chain.verb) != "prefer" and not chain.likes
+    )
     if blocked and chain.modal not in {"may", "might"}:
         return
     if lemma_of(chain.verb) == "be" and clause.subjects:
@@ -144,8 +167,9 @@ def _subjects(clause: Clause, scene: _Scene) -> Iterator[tuple[str, str]]:
 def _read_naming(clause: Clause, chain: Chain, scene: _Scene) -> Iterator[Draft]:
     """`my manager is Tomas`, `Tomas is my manager`, `her name is Ana`, `my birthday is ...`."""
     subject = clause.subjects[0]
-    complement = next((c for c in chain.verb.children if c.dep_ in {"attr", "oprd"}
-                       and c.i > chain.verb.i), None)
+    complement = next(
+        (c for c in chain.verb.children if c.dep_ in {"attr", "oprd"} and c.i > chain.verb.i), None
+    )
     link = scene.cast.link_at(subject)
     if complement is not None and relations.is_relation(complement.lower_):
         below = scene.cast.link_at(complement)
@@ -178,13 +202,17 @@ def _named(link: Link, name: str, clause: Clause, scene: _Scene) -> Iterator[Dra
     named = replace(link, name=name, is_named=True)
     scene.cast.remember(named)
     kind = relations.type_of_relation(link.noun)
-    yield Draft(link.owner, link.predicate, name, kind, start=clause.start, end=clause.end,
-                is_link=True)
+    yield Draft(
+        link.owner, link.predicate, name, kind, start=clause.start, end=clause.end, is_link=True
+    )
 
 
 def _drafts_for(
     subject: str, noun: str, clause: Clause, chain: Chain, scene: _Scene
 ) -> Iterator[Draft]:
+    if _is_gone(clause, chain):
+        yield from _gone(subject, scene, clause)
+        return
     ended = list(ended_things(chain, scene.dated_tokens))
     for ending, reading in ended:
         draft = replace(_draft(subject, reading, clause, scene), is_ended=True)
@@ -195,13 +223,51 @@ def _drafts_for(
     if over:
         chain = replace(chain, negated=False)
     for reading in _readings(noun, chain, scene):
+        if noun != USER and chain.tense == Tense.PROGRESSIVE and reading.is_general:
+            continue
         draft = _draft(subject, reading, clause, scene)
         if over or chain.is_ended:
-            draft = close_known(replace(draft, is_ended=True), _same_topic(draft.predicate), scene.known)
+            draft = close_known(
+                replace(draft, is_ended=True), _same_topic(draft.predicate), scene.known
+            )
         elif chain.is_history or _is_over(chain, reading):
             draft = close_known(replace(draft, is_history=True), (), scene.known)
-        yield replace(draft, is_past=chain.tense in {Tense.PAST, Tense.PERFECT} or chain.is_started,
-                      is_future=chain.tense == Tense.FUTURE)
+        yield replace(
+            draft,
+            is_past=chain.tense in {Tense.PAST, Tense.PERFECT} or chain.is_started,
+            is_future=chain.tense == Tense.FUTURE,
+        )
+
+
+def _is_gone(clause: Clause, chain: Chain) -> bool:
+    lemma = lemma_of(chain.verb)
+    words = {c.lower_ for c in chain.verb.children if c.dep_ in {"prt", "advmod"}}
+    dies = lemma == "die" or (lemma == "pass" and "away" in words)
+    leaves = (
+        lemma == "move"
+        and "out" in words
+        and not any(c.dep_ == "prep" for c in chain.verb.children)
+    )
+    return (dies or leaves) and chain.tense in {Tense.PAST, Tense.PERFECT}
+
+
+def _gone(subject: str, scene: _Scene, clause: Clause) -> Iterator[Draft]:
+    """Somebody linked to the user died, or moved out: the link has ended."""
+    link = scene.cast.link_called(subject)
+    leaves = lemma_of(clause.head) == "move"
+    if link is None or (leaves and link.noun not in {"roommate", "flatmate", "housemate"}):
+        return
+    kind = relations.type_of_relation(link.noun)
+    yield Draft(
+        link.owner,
+        link.predicate,
+        link.name,
+        kind,
+        start=clause.start,
+        end=clause.end,
+        is_ended=True,
+        is_link=True,
+    )
 
 
 def _moves(chain: Chain) -> bool:
@@ -238,5 +304,6 @@ def _readings(noun: str, chain: Chain, scene: _Scene) -> Iterator[Reading]:
 
 def _draft(subject: str, reading: Reading, clause: Clause, scene: _Scene) -> Draft:
     kind = type_of(reading.object, reading.label, reading.is_proper, reading.hint)
-    return Draft(subject, reading.predicate, reading.object, kind, start=clause.start,
-                 end=clause.end)
+    return Draft(
+        subject, reading.predicate, reading.object, kind, start=clause.start, end=clause.end
+    )

@@ -46,6 +46,8 @@ _SPELLINGS = {
     "bday": "birthday",
     "anymore": "any more",
     "w/": "with",
+    "name's": "name is",
+    "fave's": "favourite is",
 }
 _WORD = re.compile(r"w/|[A-Za-z]+(?:['’][A-Za-z]+)?")
 _PICTURE = re.compile(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, Tense, auxiliaries
 from memory_pipeline.stages.heuristic_rules.predicates import third_person
+from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -35,19 +36,23 @@ class Chain:
     is_started: bool = False
 
 
-_STOPS = frozenset("stop quit cease discontinue".split())
-_STARTS = frozenset("start begin resume".split())
-_KEEPS = frozenset("keep continue".split())
-_WANTS = frozenset("want plan intend aim decide hope look aspire dream prepare".split())
-_LIKES = frozenset("like love enjoy hate prefer dislike stand adore detest mind fancy".split())
-_LEARNS = frozenset("learn".split())
-_DEAD_ENDS = frozenset("have need try get seem appear tend let make help manage happen fail".split())
+_STOPS = frozenset(["stop", "quit", "cease", "discontinue"])
+_STARTS = frozenset(["start", "begin", "resume"])
+_KEEPS = frozenset(["keep", "continue"])
+_WANTS = words("verbs", "wants")
+_LIKES = words("verbs", "likes")
+_LEARNS = frozenset(["learn"])
+_DEAD_ENDS = words("verbs", "dead_ends")
 
 
 def lemma_of(verb: Token) -> str:
     """The base form; the tagger's slips on common third persons are put right."""
     slips = {"hat": "hate", "life": "live", "lives": "live", "work": "work", "hating": "hate"}
     lemma = verb.lemma_.lower()
+    if verb.lower_ == "got" and any(
+        c.lower_ in {"'ve", "have", "has", "'s"} for c in verb.children
+    ):
+        return "have"
     if lemma in {"'s", "'m", "'re", "is", "am", "are", "was"}:
         return "be"
     if verb.lower_ in {"hates", "hated"}:
@@ -77,6 +82,8 @@ def _next_verb(verb: Token) -> Token | None:
 def follow(clause: Clause) -> Chain | None:
     """The chain of a clause; None when it ends where nothing durable can be said."""
     chain = Chain(clause.head, clause.head, clause.tense, clause.negated, clause.modal)
+    if clause.head.lower_ == "got" and clause.tense == Tense.PERFECT:
+        chain = replace(chain, tense=Tense.PRESENT)
     for _ in range(4):
         below = _next_verb(chain.verb)
         if below is None:
@@ -93,7 +100,8 @@ def _step(chain: Chain, below: Token) -> Chain | None:
     has_to = any(c.lower_ == "to" and c.dep_ == "aux" for c in below.children)
     if any(c.dep_ == "neg" for c in below.children):
         chain = replace(chain, negated=not chain.negated)
-    if lemma == "use" and has_to and chain.verb.lower_ in {"used", "use"}:
+    is_used_to = chain.verb.lower_ in {"used", "use"} and below.i <= chain.verb.i + 3
+    if lemma == "use" and has_to and is_used_to:
         return replace(chain, verb=below, is_history=True, tense=Tense.PRESENT)
     if lemma in _STOPS:
         return None if has_to else replace(chain, verb=below, is_ended=True, tense=Tense.PRESENT)
@@ -108,19 +116,37 @@ def _step(chain: Chain, below: Token) -> Chain | None:
 
 def _attitude(chain: Chain, below: Token, lemma: str, has_to: bool) -> Chain | None:
     would = chain.modal in {"would", "'d"}
+    if lemma in _WANTS and (chain.tense == Tense.PAST or _is_unlasting(lemma, below)):
+        return None
     if lemma in _WANTS or (would and lemma in {"like", "love"}):
         verb = "want" if would else lemma
-        return replace(chain, verb=below, wants=_joined(chain, verb), modal="",
-                       tense=Tense.PRESENT, negated=False)
+        return replace(
+            chain,
+            verb=below,
+            wants=_joined(chain, verb),
+            modal="",
+            tense=Tense.PRESENT,
+            negated=False,
+        )
     if lemma in _LIKES or lemma in _LEARNS:
         return replace(chain, verb=below, likes=_joined(chain, lemma))
     if lemma == "be":
         return replace(chain, verb=chain.verb) if below.dep_ == "ccomp" else None
-    return None if lemma in _DEAD_ENDS or has_to else replace(chain, likes=third_person(lemma), verb=below)
+    if lemma in {"go", "practise", "practice"} and below.tag_ == "VBG":
+        lasts = chain.tense in {Tense.PRESENT, Tense.PERFECT} or chain.is_history
+        return replace(chain, verb=below, likes="does") if lasts else None
+    return None
+
+
+def _is_unlasting(lemma: str, below: Token) -> bool:
+    """`want to ask`, `want to find`: what is wanted from the listener, now."""
+    return lemma in {"want", "look", "decide"} and lemma_of(below) in _UNLASTING_WANTS
 
 
 def _joined(chain: Chain, lemma: str) -> str:
-    if lemma in {"like", "enjoy", "love", "stand", "mind", "fancy"} and (chain.negated or lemma == "stand"):
+    if lemma in {"like", "enjoy", "love", "stand", "mind", "fancy"} and (
+        chain.negated or lemma == "stand"
+    ):
         return "dislikes"
     prefix = "does not " if chain.negated else ""
     return prefix + (lemma if prefix else third_person(lemma))
@@ -140,7 +166,8 @@ def is_passive(verb: Token) -> bool:
     )
 
 
-_DOUBLED = frozenset("run swim jog plan knit shop travel bat sit get stop chat hop skip vlog blog".split())
+_UNLASTING_WANTS = words("readings", "unlasting_wants")
+_DOUBLED = words("verbs", "doubled")
 
 
 def gerund(verb: Token) -> str:

@@ -1,0 +1,74 @@
+"""Commands: the console script `memory-pipeline`, typer and rich only.
+
+Belongs here: arguments, output, exit codes. Does not: rules, SQL, and what a command does (below).
+"""
+
+import logging
+import sys
+
+import typer
+
+from memory_pipeline.cli import errors, session
+
+app = typer.Typer(
+    name="memory-pipeline",
+    help="Build and rebuild the long-term memory of AI agents from conversation history.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+
+def _register() -> None:
+    from memory_pipeline.cli import demo, ingest, server
+
+    for module in (demo, ingest, server):
+        module.register(app)
+
+
+def _known_errors() -> tuple[type[Exception], ...]:
+    """Errors that say by themselves what to do; anything else is a bug and shows its traceback."""
+    from memory_pipeline.adapters.conversation_store import AmbiguousSpeakerError
+    from memory_pipeline.adapters.generation_store import VectorWidthError
+    from memory_pipeline.adapters.local_embedder import EmbedderError
+    from memory_pipeline.adapters.migrations import MigrationError
+    from memory_pipeline.adapters.postgres import DatabaseUnavailableError
+    from memory_pipeline.adapters.postgres_errors import EmbeddedPostgresError
+    from memory_pipeline.adapters.workshop import UnknownTenantError
+    from memory_pipeline.domain.policy import PolicyError
+    from memory_pipeline.importers.errors import ExportError
+    from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
+
+    return (
+        AmbiguousSpeakerError,
+        DatabaseUnavailableError,
+        EmbeddedPostgresError,
+        EmbedderError,
+        ExportError,
+        MigrationError,
+        ParserMissingError,
+        PolicyError,
+        UnknownTenantError,
+        VectorWidthError,
+    )
+
+
+def main() -> None:
+    """Run the command line; known failures print one line and set the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    _register()
+    try:
+        app()
+    except errors.CommandError as error:
+        _say(error.message)
+        raise SystemExit(error.exit_code) from None
+    except _known_errors() as error:
+        _say(" ".join(str(error).split()))
+        raise SystemExit(int(errors.ExitCode.FAILED)) from None
+    finally:
+        session.close_session()
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"memory-pipeline: {message}\n")

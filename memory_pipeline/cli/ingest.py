@@ -1,0 +1,227 @@
+"""Commands that bring history in and process it: import, run.
+
+Belongs here: arguments, progress, counts. Does not: formats, windows, stages.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from memory_pipeline.adapters.conversation_store import ConversationStore, ImportReport
+from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.workshop import UnknownTenantError, tenant_policy
+from memory_pipeline.cli import session
+from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.domain.ids import TenantId
+from memory_pipeline.importers.registry import AUTO, detect, expand, read_exports
+
+_stderr = Console(stderr=True)
+
+TenantOption = Annotated[str, typer.Option("--tenant", help="Whose memory, e.g. acme/user_42.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="import")(import_chats)
+    app.command()(run)
+
+
+def import_chats(
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders of chat exports.")],
+    tenant: TenantOption,
+    format_: Annotated[
+        str, typer.Option("--format", help="openai, chatgpt, claude, locomo, memorybank or auto.")
+    ] = AUTO,
+    user: Annotated[
+        str | None, typer.Option("--user", help="The speaker who is the user, where named.")
+    ] = None,
+    date: Annotated[
+        datetime | None,
+        typer.Option("--date", formats=["%Y-%m-%d"], help="Time of messages that have none."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import chats: threads, messages, episodes and their partitions. Re-importing is harmless.
+
+    Example: memory-pipeline import conversations.json --tenant acme/user_42
+    """
+    report = import_files(
+        session.memory_database(),
+        _tenant_id(tenant),
+        paths,
+        fmt=format_,
+        user=user,
+        default_time=date.replace(tzinfo=UTC) if date else None,
+    )
+    skipped = [{"reason": r, "count": c} for r, c in sorted(report.skipped.items())]
+    if as_json:
+        document = {
+            "threads": report.threads,
+            "messages": report.messages,
+            "episodes": report.episodes,
+            "skipped": skipped,
+        }
+        sys.stdout.write(json.dumps(document) + "\n")
+        return
+    console = Console()
+    console.print(
+        f"imported {report.threads} threads, {report.messages} messages, {report.episodes} episodes"
+    )
+    for line in skipped:
+        console.print(f"  skipped {line['count']} x {line['reason']}")
+
+
+def import_files(
+    database: Database,
+    tenant_id: TenantId,
+    paths: list[Path],
+    *,
+    fmt: str = AUTO,
+    user: str | None = None,
+    default_time: datetime | None = None,
+) -> ImportReport:
+    """Read, store, cut and register; what this call added, and what was left out."""
+    files = expand(paths)
+    store = ConversationStore(database)
+    totals = [0, 0]
+    skipped: Counter[str] = Counter()
+    with _progress("importing messages", None) as advance_to:
+        for path in files:
+            name = detect(path).name if fmt == AUTO else fmt
+            before = totals[1]
+            threads, messages, left_out = store.import_threads(
+                tenant_id,
+                name,
+                read_exports([path], fmt, user),
+                user=user,
+                default_time=default_time,
+                on_progress=lambda count, before=before: advance_to(before + count),
+            )
+            totals[0] += threads
+            totals[1] += messages
+            skipped += left_out
+    episodes = store.register_episodes(tenant_id, tenant_policy(database, tenant_id, {}))
+    _register_partitions(store, tenant_id)
+    return ImportReport(totals[0], totals[1], episodes, dict(skipped))
+
+
+def _register_partitions(store: ConversationStore, tenant_id: TenantId) -> None:
+    from memory_pipeline.defs.partitions import partition_number_of, register_partitions
+
+    highest = store.highest_ordinals().get(tenant_id)
+    if highest is not None:
+        register_partitions(session.dagster_instance(), tenant_id, partition_number_of(highest))
+
+
+def run(
+    tenant: Annotated[str | None, typer.Option("--tenant", help="One tenant; else all.")] = None,
+    first: Annotated[int | None, typer.Option("--from", help="First ordinal.")] = None,
+    last: Annotated[int | None, typer.Option("--to", help="Last ordinal.")] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="Start at this stage, from stored outputs.")
+    ] = None,
+    context_stride: Annotated[
+        int | None,
+        typer.Option("--context-stride", help="Episodes extracted against the same memory."),
+    ] = None,
+) -> None:
+    """Process what is pending, in one Dagster run per tenant, in position order.
+
+    Example: memory-pipeline run --tenant acme/user_42
+    """
+    database = session.memory_database()
+    store = ConversationStore(database)
+    tenants = [_tenant_id(tenant)] if tenant else store.tenants()
+    for tenant_id in tenants:
+        if store.tenant(tenant_id) is None:
+            raise UnknownTenantError(
+                f"there is no tenant {tenant_id!r}: import its history first "
+                "(memory-pipeline import PATH --tenant NAME)"
+            )
+    console = Console()
+    total = 0
+    for tenant_id in tenants:
+        count = run_tenant(
+            store, tenant_id, first=first, last=last, stage=stage, context_stride=context_stride
+        )
+        total += count
+        if count:
+            console.print(f"{tenant_id}: {count} episodes processed")
+    if not total:
+        console.print("nothing to do")
+
+
+def run_tenant(
+    store: ConversationStore,
+    tenant_id: TenantId,
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    stage: str | None = None,
+    context_stride: int | None = None,
+) -> int:
+    """One Dagster run over a tenant's open episodes; how many it processed."""
+    from memory_pipeline.defs.runs import WalkFailedError, run_walk
+
+    store.set_aside_late(tenant_id)
+    open_ordinals = [
+        row["ordinal"]
+        for row in store.walk_episodes(tenant_id)
+        if (first is None or row["ordinal"] >= first) and (last is None or row["ordinal"] <= last)
+    ]
+    if not open_ordinals:
+        return 0
+    _register_partitions(store, tenant_id)
+    with _progress(f"processing {tenant_id}", len(open_ordinals)) as advance_to:
+        count = [0]
+
+        def folded() -> None:
+            count[0] += 1
+            advance_to(count[0])
+
+        try:
+            run_walk(
+                session.dagster_instance(),
+                tenant_id,
+                min(open_ordinals),
+                max(open_ordinals),
+                stage=stage,
+                context_stride=context_stride,
+                on_folded=folded,
+            )
+        except WalkFailedError as error:
+            raise CommandError(
+                f"{error} ({count[0]} of {len(open_ordinals)} episodes are done and kept; "
+                "run again to go on)"
+            ) from error
+    return count[0]
+
+
+def _tenant_id(name: str) -> TenantId:
+    if not name.strip():
+        raise CommandError("--tenant needs a name", ExitCode.WRONG_USAGE)
+    return TenantId(name)
+
+
+@contextmanager
+def _progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr that ends with the block; gives a function that moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=_stderr, transient=not _stderr.is_terminal) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,21 @@
+"""Composition root of the Dagster project: everything the code location offers.
+
+Belongs here: putting assets, jobs, sensors and resources together. Does not: any of them.
+"""
+
+import dagster as dg
+
+from memory_pipeline.adapters.database_urls import memory_url
+from memory_pipeline.defs.assets.walked_episodes import walked_episodes
+from memory_pipeline.defs.jobs import walk_episodes
+from memory_pipeline.defs.runs import walk_resources
+from memory_pipeline.defs.sensors import new_episodes, sweep
+from memory_pipeline.defs.zombies import run_lock_executor
+
+defs = dg.Definitions(
+    assets=[walked_episodes],
+    jobs=[walk_episodes],
+    sensors=[new_episodes, sweep],
+    resources=walk_resources(),
+    executor=run_lock_executor(memory_url),
+)

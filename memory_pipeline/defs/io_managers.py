@@ -1,0 +1,155 @@
+"""The IO manager of the fold: takes the walk's stream and writes each episode in one transaction.
+
+Belongs here: the contract between the walk's multi_asset and the write. Does not: planning
+(domain/plan), statements (adapters/memory_writer).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.adapters.memory_writer import StalePlanError, apply_changes
+from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.tenant_walk import WalkedEpisode
+from memory_pipeline.defs.progress import episode_folded
+from memory_pipeline.defs.resources import memory_database
+from memory_pipeline.stages.walk import FoldPlan, survivors_of
+
+_PLANS = 3
+"""A plan made on a stale state is remade, so many times in all (spec W2)."""
+
+
+@dataclass(frozen=True)
+class FoldedEpisode:
+    """What the write did for one episode."""
+
+    walked: WalkedEpisode
+    plan: FoldPlan
+    counts: dict[str, Any]
+
+
+class EpisodeStream:
+    """A one-shot stream of episodes; `on_folded` hears of each after its transaction."""
+
+    def __init__(
+        self, episodes: Iterator[WalkedEpisode], on_folded: Callable[[FoldedEpisode], None]
+    ) -> None:
+        self._episodes = episodes
+        self._on_folded = on_folded
+
+    def __iter__(self) -> Iterator[WalkedEpisode]:
+        return self._episodes
+
+    def folded(self, episode: FoldedEpisode) -> None:
+        """Tell the walk that this episode is committed."""
+        self._on_folded(episode)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Stands for an output whose rows the stream wrote; `check` raises when one is missing."""
+
+    asset: str
+    check: Callable[[], None]
+
+
+class FoldIOManager(dg.IOManager):
+    """Writes the bi-temporal tables: the only way facts change in a run.
+
+    The stream rides on the first selected output of the walk, the others carry receipts that are
+    checked against the ledger. Nothing is loaded through it: memory is read where it is needed.
+    """
+
+    def __init__(self, database: Callable[[], Database] = memory_database) -> None:
+        self._database = database
+
+    def handle_output(self, context: dg.OutputContext, obj: EpisodeStream | Receipt) -> None:
+        """Apply every episode of a stream, each in one transaction, in the stream's order."""
+        if isinstance(obj, Receipt):
+            obj.check()
+            return
+        for walked in obj:
+            obj.folded(fold_episode(self._database(), walked))
+            episode_folded()
+
+    def load_input(self, context: dg.InputContext) -> None:
+        """Raise: no asset reads memory through Dagster's inputs."""
+        raise NotImplementedError("memory is read from its tables, not passed between assets")
+
+
+def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode:
+    """Plan and write one episode; a plan that turns out stale is remade on the new state."""
+    survivors: frozenset[str] = frozenset()
+    for attempt in range(1, _PLANS + 1):
+        plan = walked.plan(survivors)
+        counts = episode_counts(walked, plan)
+        try:
+            apply_changes(
+                database, plan.changes, plan.vectors, _stage_records(walked, plan), counts
+            )
+        except StalePlanError:
+            if attempt == _PLANS:
+                raise
+            survivors |= survivors_of(plan)
+            continue
+        return FoldedEpisode(walked=walked, plan=plan, counts=counts)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[dict[str, Any]]:
+    """Stage outputs kept with the write, so that a re-run can start behind any of them."""
+    payloads = {
+        "resolved_entities": plan.resolved,
+        "distinct_claims": plan.distinct,
+    }
+    return [
+        {
+            "stage": stage,
+            "input_digest": walked.input_digest,
+            "payload": payload.model_dump(mode="json"),
+        }
+        for stage, payload in payloads.items()
+        if plan.resolved.claims
+    ]
+
+
+def episode_counts(walked: WalkedEpisode, plan: FoldPlan) -> dict[str, Any]:
+    """Ids and counts of one episode by stage, without conversation text."""
+    changes = plan.changes
+    outcomes = Counter(final.outcome.outcome.value for final in changes.outcomes)
+    verdicts = Counter(j.verdict.value for j in changes.judgements)
+    ended = Counter(v.ended_reason.value for v in changes.versions if v.ended_reason)
+    return {
+        "extracted_graphs": {
+            "candidates": walked.guarded.candidate_count,
+            "claims": len(walked.guarded.claims),
+            "instructions": len(walked.guarded.instructions),
+            "uncertainties": len(walked.guarded.uncertainties),
+            "tier": walked.guarded.tier.value,
+            "cache_hits": int(walked.is_stored),
+            "model_calls": 0,
+            "dropped": dict(Counter(o.outcome.value for o in walked.guarded.dropped)),
+        },
+        "resolved_entities": {
+            "mentions": len(walked.guarded.mentions),
+            "new_entities": len(changes.new_entities),
+            "new_aliases": len(changes.new_aliases),
+        },
+        "distinct_claims": {
+            "survivors": len(plan.distinct.survivors),
+            "closures": len(plan.distinct.closures),
+            "pairs": len(plan.distinct.pairs),
+            "not_judged": len(plan.distinct.not_judged),
+        },
+        "judged_claims": {"pairs": len(plan.distinct.pairs), "verdicts": dict(verdicts)},
+        "facts": {
+            "status": changes.status,
+            "outcomes": dict(outcomes),
+            "new_versions": len(changes.versions),
+            "closed_versions": len(changes.version_closures),
+            "ended": dict(ended),
+        },
+    }

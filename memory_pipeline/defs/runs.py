@@ -1,0 +1,83 @@
+"""Runs started by commands, in their own process: one range of one tenant.
+
+Belongs here: tags, lock and configuration of such a run. Does not: what it does.
+"""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import dagster as dg
+
+from memory_pipeline.adapters.database_urls import memory_url
+from memory_pipeline.defs.assets.walked_episodes import FOLD_IO, STAGES, walked_episodes
+from memory_pipeline.defs.io_managers import FoldIOManager
+from memory_pipeline.defs.jobs import WALK_JOB, walk_episodes
+from memory_pipeline.defs.partitions import partition_number_of, range_tags
+from memory_pipeline.defs.progress import episodes_counted_by
+from memory_pipeline.defs.resources import WalkResource
+from memory_pipeline.defs.zombies import RUN_LOCK_TAG, hold_run_lock
+from memory_pipeline.domain.ids import TenantId
+
+
+class WalkFailedError(RuntimeError):
+    """The run failed; the message is its cause. What was committed stays."""
+
+
+def walk_resources() -> dict[str, object]:
+    """The resources that the walk needs, by key."""
+    return {"walks": WalkResource(), FOLD_IO: FoldIOManager()}
+
+
+def run_walk(
+    instance: dg.DagsterInstance,
+    tenant_id: TenantId,
+    first: int,
+    last: int,
+    *,
+    stage: str | None = None,
+    context_stride: int | None = None,
+    on_folded: Callable[[], None] = lambda: None,
+) -> str:
+    """Walk a tenant's ordinals `first` to `last` in this process; the Dagster run id.
+
+    `stage` starts at that stage, from the stored outputs of the one before. Raises
+    `WalkFailedError` with the cause when the run fails.
+    """
+    job = dg.Definitions(
+        assets=[walked_episodes], jobs=[walk_episodes], resources=walk_resources()
+    ).resolve_job_def(WALK_JOB)
+    run_id = str(uuid4())
+    tags = range_tags(tenant_id, partition_number_of(first), partition_number_of(last))
+    config: dict[str, object] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    if context_stride is not None:
+        config["resources"] = {"walks": {"config": {"context_stride": context_stride}}}
+    with hold_run_lock(memory_url(), run_id), episodes_counted_by(on_folded):
+        result = job.execute_in_process(
+            run_id=run_id,
+            instance=instance,
+            tags={**tags, RUN_LOCK_TAG: "held"},
+            run_config=config,
+            asset_selection=_from_stage(stage),
+            raise_on_error=False,
+        )
+    if not result.success:
+        raise WalkFailedError(_cause(result))
+    return run_id
+
+
+def _from_stage(stage: str | None) -> list[dg.AssetKey] | None:
+    if stage is None:
+        return None
+    return [dg.AssetKey(name) for name in STAGES[STAGES.index(stage) :]]
+
+
+def _cause(result: dg.ExecuteInProcessResult) -> str:
+    """The innermost error of the failed step, in one line."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error is not None and error.cause is not None:
+                error = error.cause
+            if error is not None:
+                return " ".join(error.message.split())
+    return "the run failed before its first step"
