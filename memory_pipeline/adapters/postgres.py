@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import Connection
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
@@ -63,14 +64,22 @@ class Database:
 
     @contextmanager
     def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
-        """The same, with statements sent in one go: results are read after the last statement."""
-        with (
-            self._pool().connection() as connection,
-            connection.pipeline(),
-            connection.transaction(),
-        ):
-            execute(connection, "enter_tenant", {"tenant_id": tenant_id})
-            yield connection
+        """The same in one round trip: results are read after the block, not in it.
+
+        Begin and commit are statements of the pipeline: `Connection.transaction` would wait for
+        the server three times.
+        """
+        with self._pool().connection() as connection:
+            try:
+                with connection.pipeline():
+                    execute(connection, "begin")
+                    execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+                    yield connection
+                    execute(connection, "commit")
+            except BaseException:
+                if not connection.closed and not _is_idle(connection):
+                    execute(connection, "rollback")
+                raise
 
     @contextmanager
     def operator(self) -> Iterator[RowConnection]:
@@ -88,8 +97,12 @@ class Database:
 
 
 def _configure(connection: RowConnection) -> None:
+    connection.autocommit = True
     register_vector(connection)
-    connection.commit()
+
+
+def _is_idle(connection: RowConnection) -> bool:
+    return connection.info.transaction_status is TransactionStatus.IDLE
 
 
 def execute(

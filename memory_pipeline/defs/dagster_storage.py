@@ -26,6 +26,7 @@ __all__ = ["PlannedBatchEventLogStorage", "PooledStorage", "with_psycopg2"]
 
 _LOG = logging.getLogger(__name__)
 
+EVENT_BATCH_SIZE = 500
 POOL_SIZE = 2
 MAX_OVERFLOW = 20
 POOL_RECYCLE_SECONDS = 300
@@ -119,7 +120,8 @@ class PooledStorage(DagsterPostgresStorage):
     The stock storage opens a connection for nearly every call. Configuration is that of
     dagster-postgres, but all of it is optional: with neither `postgres_url` nor `postgres_db`, the
     URL is that of `memory_pipeline.adapters.database_urls.dagster_url`. Tables are created on first
-    use; processes that start together on an empty database wait for one another.
+    use; processes that start together on an empty database wait for one another. Loading it from
+    `dagster.yaml` turns on event batching in the process, unless `DAGSTER_EVENT_BATCH_SIZE` is set.
     """
 
     def __init__(
@@ -149,6 +151,9 @@ class PooledStorage(DagsterPostgresStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
+        # Dagster reads this from the environment alone, in whichever process plans or runs; every
+        # one of them loads its storage first. Unset, all events would go one by one.
+        os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", str(EVENT_BATCH_SIZE))
         return cls(
             postgres_url=_url_of(config_value),
             should_autocreate_tables=config_value.get("should_autocreate_tables", True),

@@ -19,8 +19,8 @@ from memory_pipeline.domain.extraction import (
     ExtractedInstruction,
     ExtractedUncertainty,
     KnownLists,
-    Tier,
     NothingDurable,
+    Tier,
 )
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
 from memory_pipeline.stages.heuristic_rules.corrections import corrected, read_correction

@@ -30,6 +30,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from memory_pipeline.adapters import environment
 from memory_pipeline.defs import dagster_storage
 from memory_pipeline.defs.dagster_storage import (
+    EVENT_BATCH_SIZE,
     POOL_SIZE,
     PlannedBatchEventLogStorage,
     PooledStorage,
@@ -45,6 +46,7 @@ from memory_pipeline.defs.partitions import (
 PLANNED = DagsterEventType.ASSET_MATERIALIZATION_PLANNED
 NAMES = ("first", "second")
 PARTITIONS = 40
+BATCH_SIZE_VARIABLE = "DAGSTER_EVENT_BATCH_SIZE"
 
 END_OTHER_SESSIONS = """
 select pg_terminate_backend(pid) from pg_stat_activity
@@ -74,7 +76,7 @@ class EndOfProcess(logging.Handler):
 
 @pytest.fixture(autouse=True)
 def _batched_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
+    monkeypatch.setenv(BATCH_SIZE_VARIABLE, "500")
 
 
 def job() -> JobDefinition:
@@ -150,6 +152,21 @@ def test_without_a_configured_url_the_environment_names_the_database(
     with DagsterInstance.from_config(str(tmp_path)) as instance:
         register_partitions(instance, "a", 1)
     assert rows(dagster_database_url, "dynamic_partitions", "partition") == [("000001",), ("a",)]
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, str(EVENT_BATCH_SIZE)), ("7", "7")])
+def test_loading_the_storage_turns_event_batching_on_unless_it_is_set(
+    dagster_instance: DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str | None,
+    after: str,
+) -> None:
+    monkeypatch.delenv(BATCH_SIZE_VARIABLE)
+    if before is not None:
+        monkeypatch.setenv(BATCH_SIZE_VARIABLE, before)
+    with DagsterInstance.from_ref(dagster_instance.get_ref()) as copy:
+        assert isinstance(copy.event_log_storage, PlannedBatchEventLogStorage)
+        assert os.environ[BATCH_SIZE_VARIABLE] == after
 
 
 def test_the_three_storages_share_one_pool(dagster_instance: DagsterInstance) -> None:

@@ -37,7 +37,7 @@ comment on column memory.tenants.stale_from is 'Earliest late episode: a replay 
 
 create table memory.threads (
     tenant_id       text not null references memory.tenants,
-    thread_id       text not null,
+    thread_id       text collate "C" not null,
     format          text not null,
     title           text not null,
     own_speaker     text,
@@ -46,13 +46,14 @@ create table memory.threads (
     created_at      timestamptz not null default now(),
     primary key (tenant_id, thread_id)
 );
-comment on column memory.threads.thread_id is 'Format and the export''s own id: equal on every import.';
+comment on column memory.threads.thread_id is
+    'Format and the export''s own id: equal on every import. Positions sort by it, so its order must not depend on the database.';
 comment on column memory.threads.own_speaker is 'The speaker who is the user, where speakers are named.';
 
 create table memory.messages (
     tenant_id       text not null,
     message_id      uuid not null,
-    thread_id       text not null,
+    thread_id       text collate "C" not null,
     seq             integer not null check (seq > 0),
     source_id       text not null,
     role            text not null,
@@ -73,7 +74,7 @@ create table memory.episodes (
     tenant_id           text not null,
     episode_id          uuid not null,
     ordinal             integer not null check (ordinal > 0),
-    thread_id           text not null,
+    thread_id           text collate "C" not null,
     first_seq           integer not null,
     last_seq            integer not null check (last_seq >= first_seq),
     started_at          timestamptz not null,
@@ -102,8 +103,8 @@ comment on column memory.episodes.ordinal is 'Arrival number in the tenant; the 
 comment on column memory.episodes.ingest_seq is 'Where the sensor''s cursor stands after this episode.';
 create index episodes_position on memory.episodes (tenant_id, ended_at, thread_id, first_seq);
 create index episodes_ingest on memory.episodes (ingest_seq);
-create index episodes_open on memory.episodes (tenant_id, extraction_status)
-    where extraction_status in ('pending', 'failed', 'late');
+create index episodes_open on memory.episodes (tenant_id, ended_at, thread_id, first_seq)
+    where extraction_status in ('pending', 'failed');
 create sequence memory.episode_ingest_seq;
 
 -- ---------------------------------------------------------------- recipes and generations
@@ -136,7 +137,7 @@ create table memory.generations (
     version             bigint not null default 0,
     folded_count        integer not null default 0,
     folded_ended_at     timestamptz,
-    folded_thread_id    text,
+    folded_thread_id    text collate "C",
     folded_first_seq    integer,
     last_known_at       timestamptz,
     created_at          timestamptz not null default now(),
@@ -464,7 +465,7 @@ create function memory.lock_tenant(a_tenant text) returns void language sql
 
 -- Takes an episode into a generation: fails unless the generation stands where the plan saw it,
 -- the episode lies behind the last folded one and none before it is still open. The raised state
--- is MP001 (stale plan: make another) or MP002 (out of order: refuse).
+-- is MP001 (stale plan: make another), MP002 (out of order: refuse) or MP003 (taken in already).
 create function memory.claim_version(
     a_tenant text, a_generation uuid, a_version bigint, an_episode uuid, a_known_at timestamptz)
     returns void language plpgsql set search_path = memory, pg_temp as $$
@@ -473,6 +474,13 @@ declare
     episode memory.episodes;
 begin
     perform memory.lock_tenant(a_tenant);
+    if exists (
+        select from memory.folds f
+        where f.tenant_id = a_tenant and f.generation_id = a_generation
+            and f.episode_id = an_episode) then
+        raise exception 'episode % is in this generation already', an_episode
+            using errcode = 'MP003';
+    end if;
     select * into head from memory.generations g
         where g.tenant_id = a_tenant and g.generation_id = a_generation for update;
     if head.version is distinct from a_version then

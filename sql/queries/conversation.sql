@@ -99,7 +99,7 @@ update memory.episodes
 set last_seq = %(last_seq)s, started_at = %(started_at)s, ended_at = %(ended_at)s,
     message_count = %(message_count)s, own_message_count = %(own_message_count)s,
     token_count = %(token_count)s, ingest_seq = nextval('memory.episode_ingest_seq')
-where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s;
+where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s and last_seq <> %(last_seq)s;
 
 -- name: set_aside_late
 -- Pending episodes whose position lies before the last folded one wait for a replay (spec J7).
@@ -135,6 +135,36 @@ from memory.episodes e
 where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
 order by e.ended_at, e.thread_id, e.first_seq;
 
+-- name: take_stride
+-- The open episodes of the next stride in position order, taken so that no import grows them now.
+with head as (
+    select folded_count from memory.generations
+    where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
+), stride as (
+    select e.episode_id, e.ordinal
+    from memory.episodes e
+    where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
+    order by e.ended_at, e.thread_id, e.first_seq
+    limit (select %(stride)s - mod(folded_count, %(stride)s) from head)
+), taken as (
+    update memory.episodes e
+    set leased_by = %(worker)s, leased_until = now() + make_interval(mins => %(minutes)s)
+    from stride s
+    where e.tenant_id = %(tenant_id)s and e.episode_id = s.episode_id
+        and (%(ordinals)s::int[] is null or s.ordinal = any(%(ordinals)s::int[]))
+    returning e.episode_id, e.ordinal, e.thread_id, e.first_seq, e.last_seq, e.started_at,
+        e.ended_at, e.own_message_count, e.extraction_status, e.extraction_attempts
+)
+select t.*, h.folded_count - mod(h.folded_count, %(stride)s) as boundary
+from taken t
+cross join head h
+order by t.ended_at, t.thread_id, t.first_seq;
+
+-- name: statuses_of_ordinals
+-- How far some episodes of a tenant are.
+select ordinal, extraction_status from memory.episodes
+where tenant_id = %(tenant_id)s and ordinal = any(%(ordinals)s);
+
 -- name: window_messages
 -- The messages of some episodes.
 select e.episode_id, m.message_id, m.seq, m.role, m.text, m.said_at, m.speaker, m.is_own
@@ -168,6 +198,13 @@ from memory.episodes e
 where e.ingest_seq > %(cursor)s and e.extraction_status = 'pending'
 order by e.ingest_seq
 limit %(limit)s;
+
+-- name: open_episodes
+-- Open episodes of all tenants, failed ones too, for the sweep.
+select e.tenant_id, e.ordinal, e.extraction_attempts
+from memory.episodes e
+where e.extraction_status in ('pending', 'failed')
+order by e.tenant_id, e.ordinal;
 
 -- name: highest_ordinals
 -- The highest arrival number of each tenant, for the partition grid.

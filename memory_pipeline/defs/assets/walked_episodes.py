@@ -90,7 +90,10 @@ class _Report:
     def __init__(self, context: dg.AssetExecutionContext, walks: WalkResource) -> None:
         self._context = context
         self._walks = walks
-        self._wanted = _ordinals_by_tenant(context.partition_keys)
+        # Read once: Dagster looks the whole range up in its database at every call.
+        partition_keys = context.partition_keys
+        self._wanted = _ordinals_by_tenant(partition_keys)
+        self._shows_text = len(partition_keys) == 1 and environment.event_text() == "single"
         self._folded: dict[tuple[TenantId, int], Mapping[str, Any]] = {}
 
     def episodes(self) -> Iterator[WalkedEpisode]:
@@ -113,7 +116,7 @@ class _Report:
     def folded(self, episode: FoldedEpisode) -> None:
         """Remember one committed episode."""
         self._folded[(episode.walked.tenant_id, episode.walked.ordinal)] = episode.counts
-        if len(self._context.partition_keys) == 1 and environment.event_text() == "single":
+        if self._shows_text:
             self._context.log.info(_fact_table(episode))
 
     def check(self) -> None:

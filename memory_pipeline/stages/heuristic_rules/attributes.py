@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
-from memory_pipeline.stages.heuristic_rules.copulas import is_role
 from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
 from memory_pipeline.stages.heuristic_rules.readings import Reading, activity
+from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _SAME_AS = {
     "has first name": ("has name", None),
     "has mother tongue": ("has native language", EntityType.SKILL),
 }
+_ADJECTIVAL = frozenset({"nationality", "religion", "blood", "diet"})
+_SINGULAR = {"hobbies": "hobby", "allergies": "allergy", "goals": "goal", "passions": "passion"}
 _WRITTEN = words("attributes", "written")
 _UNLASTING = words("attributes", "unlasting")
 
@@ -66,6 +68,7 @@ def read_property(noun: Token, verb: Token, dated: frozenset[int]) -> list[Readi
     if of and (topic := phrase_of(of[0])) and words[-1] in {"budget", "kind"}:
         words = [topic.text, *words]
     trusted = words[0] == "favourite" or relations.is_attribute(words[-1])
+    words[-1] = _SINGULAR.get(words[-1], words[-1])
     if words[-1] in _UNLASTING:
         return []
     predicate, hint = _SAME_AS.get(f"has {' '.join(words)}", (f"has {' '.join(words)}", None))
@@ -77,7 +80,13 @@ def read_property(noun: Token, verb: Token, dated: frozenset[int]) -> list[Readi
 def _written(predicate: str, verb: Token) -> list[Reading]:
     """Dates and addresses are kept as they are written."""
     tail = [t for t in verb.subtree if t.i > verb.i]
-    text = "".join(t.text_with_ws for t in tail).strip(" .!,").lower().removeprefix("on ")
+    text = (
+        "".join(t.text_with_ws for t in tail)
+        .strip(" .!,")
+        .lower()
+        .removeprefix("on ")
+        .removeprefix("in ")
+    )
     text = text.removeprefix("the ")
     return [Reading(predicate, text, at=verb.i)] if 0 < len(text) < 60 else []
 
@@ -86,14 +95,21 @@ def _values(
     predicate: str, hint: EntityType | None, verb: Token, dated: frozenset[int], trusted: bool
 ) -> list[Reading]:
     found: list[Reading] = []
+    if verb.tag_ == "VBG":  # `my hobbies are climbing, ...` taken for a progressive
+        first = [verb.lower_] if trusted else []
+        found = [Reading(predicate, word, at=verb.i) for word in first]
     for child in verb.children:
         if child.i < verb.i:
             continue
         if child.dep_ in {"attr", "acomp", "dobj", "oprd"} or (child.dep_ == "nsubj" and trusted):
+            if child.dep_ == "acomp" and not {"favourite", *_ADJECTIVAL} & set(predicate.split()):
+                continue
             for noun in conjuncts(child):
                 phrase = phrase_of(noun, dated)
                 if noun.tag_ == "VBG" and trusted:
                     found.append(Reading(predicate, activity(noun, dated), at=noun.i))
+                elif phrase and hint == EntityType.ROLE and not is_role(phrase.text):
+                    continue
                 elif phrase and (trusted or is_name(noun) or any(c.isdigit() for c in phrase.text)):
                     if phrase.text not in EMPTY_OBJECTS and (trusted or not is_role(phrase.text)):
                         found.append(

@@ -22,6 +22,7 @@ _MINE = frozenset({"my", "our"})
 _SOMEBODY = frozenset({"he", "she", "they", "him", "her", "them"})
 _THEIRS = frozenset({"his", "her", "their"})
 _BETWEEN = frozenset({"ADJ", "NOUN", "PROPN", "NUM", "ADV"})
+_BARE_KIN = frozenset({"mom", "mum", "dad", "grandma", "grandpa", "mama", "papa"})
 _BREEDS = words("cast", "breeds")
 
 
@@ -59,7 +60,8 @@ class Cast:
 
     def read(self, doc: Doc) -> list[Link]:
         """Links that a sentence states or presupposes; they are remembered."""
-        found: list[Link] = []
+        found: list[Link] = self._bare_kin(doc)
+        self._links.extend(found)
         self._here = found
         for token in doc:
             owner = self._owner_at(token, found)
@@ -68,6 +70,16 @@ class Cast:
                 found.extend(new)
                 self._links.extend(new)
         return found
+
+    def _bare_kin(self, doc: Doc) -> list[Link]:
+        """`Mom runs a flower shop`: kin that need no `my`."""
+        return [
+            Link(USER, token.lower_, relations.singular(token.lower_), False, token.i)
+            for token in doc
+            if token.lower_ in _BARE_KIN
+            and token.dep_ in {"nsubj", "nsubjpass"}
+            and not any(c.dep_ in {"poss", "det"} for c in token.children)
+        ]
 
     def _owner_at(self, token: Token, here: list[Link]) -> str | None:
         if token.lower_ in _MINE and token.tag_ == "PRP$":
@@ -107,6 +119,7 @@ class Cast:
     def link_at(self, token: Token) -> Link | None:
         """The link whose noun or name stands at a token of the sentence read last."""
         owned = any(c.lower_ in _MINE | _THEIRS or _has_case(c) for c in token.children)
+        owned = owned or token.lower_ in _BARE_KIN
         for link in reversed(self._links):
             if relations.is_relation(token.lower_) and owned and link.noun == _relation_word(token):
                 return link
@@ -134,10 +147,17 @@ class Cast:
         if word in _SOMEBODY:
             link = self.person_for(word, token.i)
             return link.name if link else None
-        link = self.link_at(token)
+        link = self.link_at(token) or self._described(token)
         if link is not None:
             return link.name
         return self._linked_name(word) if is_name(token) else None
+
+    def _described(self, token: Token) -> Link | None:
+        """`a brother named Felix who is a chef`: the noun stands for who was just named."""
+        if not any(c.dep_ == "relcl" for c in token.children):
+            return None
+        last = self._links[-1] if self._links else None
+        return last if last and last.noun == relations.singular(token.lower_) else None
 
     def remember(self, link: Link) -> None:
         """Takes in a link that a clause stated; it names the one that had no name so far."""
@@ -176,11 +196,31 @@ def _relation_after(doc: Doc, start: int) -> Token | None:
     return None
 
 
+def _is_called(token: Token) -> bool:
+    """A capitalised word after a relation noun is a name, whatever the tagger says."""
+    return is_name(token) or (
+        token.text[:1].isupper()
+        and token.text[1:].islower()
+        and token.pos_ not in {"PRON", "DET", "ADP"}
+    )
+
+
 def _name_from(doc: Doc, start: int) -> tuple[str, int]:
     end = start
-    while end < len(doc) and is_name(doc[end]) and doc[end].lower_ not in {"i"}:
+    while end < len(doc) and _is_called(doc[end]) and doc[end].lower_ not in {"i"}:
         end += 1
     return " ".join(t.lower_ for t in doc[start:end]), end
+
+
+def _name_before(doc: Doc, noun: Token) -> str:
+    """`Tom, my brother, ...` at the start of a sentence."""
+    comma = noun.i - 2
+    if comma < 1 or doc[comma].text != "," or doc[comma + 1].lower_ not in _MINE:
+        return ""
+    closed = noun.i + 1 < len(doc) and doc[noun.i + 1].text == ","
+    return (
+        " ".join(t.lower_ for t in doc[:comma]) if closed and all(map(is_name, doc[:comma])) else ""
+    )
 
 
 def _names_after(doc: Doc, noun: Token) -> list[str]:
@@ -192,6 +232,11 @@ def _names_after(doc: Doc, noun: Token) -> list[str]:
         at, with_comma = at + 1, False
     first, end = _name_from(doc, at)
     if not first:
+        before = _name_before(doc, noun)
+        if before:
+            return [before]
+        if noun.dep_ == "appos" and is_name(noun.head):
+            return [noun.head.lower_]
         appos = [c for c in noun.children if c.dep_ == "appos" and is_name(c)]
         return [_name_from(doc, appos[0].i)[0]] if appos else []
     plural = noun.tag_ == "NNS"

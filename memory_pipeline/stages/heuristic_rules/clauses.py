@@ -79,6 +79,9 @@ def _subjects(head: Token) -> tuple[Token, ...] | None:
     if any(c.dep_ in {"expl", "csubj"} for c in head.children):
         return None
     if head.dep_ == "conj":
+        orders = any(c.lower_ in {"so", "please"} for c in head.children)
+        if head.tag_ == "VB" and orders and not any(c.dep_ == "aux" for c in head.children):
+            return None
         above = head.head
         while above.dep_ == "conj" and above.pos_ not in {"VERB", "AUX"}:
             above = above.head
@@ -95,6 +98,13 @@ def auxiliaries(head: Token) -> list[Token]:
 
 
 _PERFECT_TAGS = frozenset({"VBN", "VBD"})
+
+
+_SAME_FORM = words("clauses", "same_form")
+
+
+def _same_in_past(head: Token) -> bool:
+    return head.lower_ in _SAME_FORM or head.lower_.endswith("ed")
 
 
 def _tense(head: Token, aux: list[Token]) -> tuple[Tense, str]:
@@ -114,6 +124,9 @@ def _tense(head: Token, aux: list[Token]) -> tuple[Tense, str]:
         return Tense.PERFECT, ""
     if head.tag_ == "VBG" and (lemmas & {"be"} or not aux):
         return (Tense.PAST if words & {"was", "were"} else Tense.PROGRESSIVE), ""
+    mistagged = head.tag_ == "VBD" and not aux and head.lower_ == head.lemma_ and not _same_in_past(head)
+    if mistagged:
+        return Tense.PRESENT, ""
     past = head.tag_ in {"VBD", "VBN"} and not words & {"am", "is", "are", "'m", "'re", "'s"}
     if past or words & {"did", "was", "were", "had", "'d", "got"}:
         return Tense.PAST, ""
@@ -159,7 +172,7 @@ def _embedding(head: Token) -> _Embedding:
 def _complement(head: Token, above: Token) -> _Embedding:
     lemma = above.lemma_.lower()
     speaker = _own_subjects(above)
-    if head.i < above.i and not speaker:
+    if head.i < above.i and (not speaker or lemma not in _SAYING | _HEDGES):
         return _Embedding(True)
     if any(c.dep_ == "advmod" and c.tag_ in {"WRB"} for c in head.children):
         return _Embedding(False)

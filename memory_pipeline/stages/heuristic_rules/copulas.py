@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
@@ -31,21 +32,13 @@ from memory_pipeline.stages.heuristic_rules.readings import (
     objects_of,
     prepositions_of,
 )
+from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.verbs import Chain
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-_ROLE_END = re.compile(
-    r"(?:er|or|ist|ian|eer|nurse|chef|cook|student|scientist|intern|pilot|clerk|guide|judge|agent|"
-    r"consultant|assistant|attendant|accountant|dean|dj|dev|devs|ceo|cto|cfo|coo|ux|founder|sergeant|"
-    r"surgeon|veteran|vet|monk|priest|nun|mechanic|analyst|architect|barista|hygienist|freelance|"
-    r"lawyer|attorney|therapist|developer|trainee|apprentice|diplomat|economist|electrician|"
-    r"paramedic|midwife|nanny|housewife|postdoc|fireman|policeman|fellow|lead|head|"
-    r"representative|executive|associate|specialist|dietitian|biochemist|broker|athlete)$"
-)
-_NOT_ROLE = words("copulas", "not_role")
 _FANS = words("copulas", "fans")
 _ILLS = words("copulas", "ills")
 _APPOINTMENTS = words("copulas", "appointments")
@@ -123,6 +116,16 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
     for prep, nouns in prepositions_of(adjective, dated) or prepositions_of(chain.verb, dated):
         rule = RULES.get(_be_key(chain, f"{word} {prep}"))
         lasting = rule or word in _STATE_PREPS or word in ALLOWED_FLEETING_STATES
+        if (
+            prep == "with"
+            and rule is None
+            and word in {"divorced", "separated", "single", "married"}
+        ):
+            had = (
+                p for n in nouns if relations.is_relation(n.lower_) and (p := phrase_of(n, dated))
+            )
+            yield from (Reading("has", p.text, at=p.head.i) for p in had)
+            nouns = []
         for noun in nouns if lasting or word in {"interested", "responsible"} else []:
             if phrase := phrase_of(noun, dated):
                 found = True
@@ -138,12 +141,26 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
                 )
     if not found:
         yield from _gerund_interest(chain, adjective, dated)
-        for one in [*(c for c in adjective.lefts if c.dep_ == "amod"), *conjuncts(adjective)]:
+        if height := _height_of(adjective):
+            yield Reading("has height", height, at=adjective.i)
+            return
+        whole = adjective.lower_ in {"intolerant", "free", "blind"}
+        listed = [c for c in adjective.lefts if c.dep_ == "amod" and not whole]
+        for one in [*listed, *conjuncts(adjective)]:
             first = [
                 c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}
             ]
             if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
                 yield Reading(_is(chain), " ".join([*first, one.lower_]), at=one.i)
+
+
+_HEIGHT = re.compile(r"\b(\d[\d.,]*\s?(?:cm|m|metres|meters|feet|ft)\b.*|\d'\d+\"?)\s*tall")
+
+
+def _height_of(adjective: Token) -> str:
+    start = adjective.doc[max(0, adjective.i - 4)].idx
+    match = _HEIGHT.search(adjective.doc.text[start : adjective.idx + 4])
+    return match.group(1).strip() if match and adjective.lower_ == "tall" else ""
 
 
 def _gerund_interest(chain: Chain, adjective: Token, dated: frozenset[int]) -> Iterator[Reading]:
@@ -191,12 +208,6 @@ def _age_of(word: Token) -> str:
     return number if number.isdigit() and 0 < int(number) < 110 and alone else ""
 
 
-def is_role(phrase: str) -> bool:
-    """Whether the words name an occupation."""
-    words = phrase.split(" of ")[0].split()
-    return bool(words) and words[-1] not in _NOT_ROLE and bool(_ROLE_END.search(words[-1]))
-
-
 def _read_noun(
     chain: Chain, noun: Token, subject_noun: str, dated: frozenset[int]
 ) -> Iterator[Reading]:
@@ -230,8 +241,31 @@ def _read_kind(
     if last in _FANS:
         yield from _read_fan(chain, phrase, last)
         return
+    if phrase.head.tag_ == "NNS":
+        last = phrase.head.lemma_.lower()
+        phrase = replace(phrase, text=phrase.text.removesuffix(phrase.head.lower_) + last)
     role = is_person and is_role(phrase.text) and last != "student"
-    places = [(p, n) for p, ns in preps if p in {"at", "for", "with"} for n in ns if is_name(n)]
+    owned = [n for p, ns in preps if p == "of" for n in ns if (o := phrase_of(n)) and o.is_proper]
+    if role and owned:
+        phrase = replace(phrase, text=phrase.text.split(" of ")[0])
+        preps = [*preps, ("at", owned)]
+    if last == "student":
+        for field in (n for p, ns in preps if p == "in" for n in ns):
+            if topic := phrase_of(field, dated):
+                yield Reading(
+                    "studies", topic.text, hint=EntityType.TOPIC, after="ended", at=field.i
+                )
+    if last in {"dad", "mom", "mum", "father", "mother", "parent"}:
+        for prep, nouns in preps:
+            for child in nouns if prep == "of" else []:
+                yield from named_readings(child)
+    places = [
+        (p, n)
+        for p, ns in preps
+        if p in {"at", "for", "with"}
+        for n in ns
+        if is_name(n) or n in owned
+    ]
     if role and not chain.negated:
         yield Reading("works as", phrase.text, hint=EntityType.ROLE, after="ended", at=at)
     elif last == "student":
@@ -251,7 +285,7 @@ _LASTING_KINDS = words("copulas", "lasting_kinds")
 
 
 def _says_something(phrase: Phrase, last: str) -> bool:
-    return last in _LASTING_KINDS
+    return last in _LASTING_KINDS or last in ALLOWED_FLEETING_STATES
 
 
 def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:

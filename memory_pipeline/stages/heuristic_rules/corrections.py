@@ -35,6 +35,12 @@ _MEANT = re.compile(
 )
 
 
+_SENTENCE = re.compile(
+    r"^(?:I(?!\s+meant)\b|I'm|I've|my|we|our|they|you)",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class Correction:
     """A new value for an old one; `old` is empty when only the new one was said."""
@@ -45,6 +51,8 @@ class Correction:
 
 def read_correction(text: str, verbatim: str) -> Correction | None:
     """The correction that a whole sentence is, or None."""
+    if _SENTENCE.match(text):
+        return None
     for pattern in (_NOT_OLD_BUT_NEW, _NEW_NOT_OLD):
         if match := pattern.match(text):
             return Correction(match["new"].lower(), match["old"].lower().rstrip("."))

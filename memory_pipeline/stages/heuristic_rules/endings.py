@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType, KnownFact, KnownLists
+from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.readings import (
@@ -73,6 +74,8 @@ def ended_things(chain: Chain, dated: frozenset[int]) -> Iterator[tuple[Ending, 
     particle = next((c.lower_ for c in verb.children if c.dep_ == "prt"), "")
     stem = f"{lemma} {particle}".strip()
     nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
+    if stem == "do" and verb.lower_ != "done" or any(c.dep_ == "dative" for c in verb.children):
+        return
     for prep, targets in preps:
         keys = [f"{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
         ending = next((_ENDINGS[k] for k in keys if k in _ENDINGS), None)
@@ -110,7 +113,14 @@ def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
     for meant, verb in ((_DRINKS, "drinks"), (_SMOKES, "smokes"), (_FOODS, "eats")):
         if last in meant:
             return Ending(verb, (verb, "does", "consumes"))
-    if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"}:
+    relation = relations.is_relation(noun.lower_)
+    if "has" in ending.closes and relation and ending.predicate == "owns":
+        return Ending(f"has {relations.singular(noun.lower_)}", ("has",), EntityType.PERSON)
+    if noun.head.lemma_.lower() in {"lose"} and ending.predicate == "owns":
+        return None
+    if ending.predicate == "lives in" and not is_name(noun):
+        return None
+    if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"} and noun.head.lemma_ == "leave":
         return Ending("lives in", ("lives in", "lives at", "works at"), EntityType.PLACE)
     if ending.needs_name and not is_name(noun):
         return None

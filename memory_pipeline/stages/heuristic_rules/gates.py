@@ -89,7 +89,7 @@ _LIKED_BADLY = re.compile(
     re.IGNORECASE,
 )
 _CONDITIONAL = re.compile(
-    r"\b(?:if|unless|in case|suppose|supposing|assuming|provided that|imagine|what if|"
+    r"\b(?:if|unless|in case|suppose|supposing|assuming|provided that|what if|"
     r"as long as|had I|were I)\b",
     re.IGNORECASE,
 )
@@ -101,7 +101,7 @@ _HARMLESS_IF = re.compile(
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"\b(?:I wish|if only|I hope|hope you|hoping you|hopefully|good luck|happy birthday|congrat\w*|"
+    r"^hope\b|\b(?:I wish|if only|I hope|hope you|hoping you|hopefully|good luck|happy birthday|congrat\w*|"
     r"may you|wish you|wishing|fingers crossed|best wishes|get well|all the best)\b",
     re.IGNORECASE,
 )

@@ -42,6 +42,15 @@ _IMPERATIVE = re.compile(
     rf"(?:from now on|going forward|in future)\s+)*(?:{_ACTIONS})\b",
     re.IGNORECASE,
 )
+_PEP_TALK = re.compile(
+    r"\b(?:give up|keep (?:it up|going|up|on|pushing|at|shining|being|smiling)|be (?:proud|happy|kind|"
+    r"yourself|strong|careful)|believe in|stay (?:strong|positive)|say never|let go)\b",
+    re.IGNORECASE,
+)
+# `always` and `never` order something only with a verb of the assistant's after them.
+_ADVERB_AND_ACTION = re.compile(
+    rf"^(?!(?:always|never)\b)|^(?:always|never)\s+(?:please\s+)?(?:{_ACTIONS})\b", re.IGNORECASE
+)
 _FORBIDS = re.compile(
     r"^(?:please,?\s+)?(?:don't|do not|stop|no more|never|avoid)\b", re.IGNORECASE
 )
@@ -75,6 +84,8 @@ def read_instruction(text: str, verbatim: str) -> ExtractedInstruction | None:
     if _REVOKES.search(text):
         return _made(text, verbatim, "revoke")
     if not _IMPERATIVE.match(text):
+        return None
+    if _PEP_TALK.search(text) or not _ADVERB_AND_ACTION.match(text):
         return None
     standing = _STANDING.search(text) or (_FORBIDS.match(text) and _STYLE.search(text))
     styled = (

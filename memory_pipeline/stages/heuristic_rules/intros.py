@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.domain.extraction import EntityType
-from memory_pipeline.stages.heuristic_rules.copulas import is_role
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.roles import is_role
 
 _INTRO = re.compile(
     r"^(?:I'm|I am|my name is|this is|it's)\s+(?:(?P<name>[A-Za-zÀ-ž]+)(?:,| and I'm| -)\s*)?"
@@ -28,11 +28,29 @@ _PREDICATES = {
 }
 
 
+_AGED = re.compile(
+    r"^(?:I'm|I am|as) an? (?P<age>[1-9]\d)[- ]?(?:yo|y/o|year[- ]old|yr old)\b", re.IGNORECASE
+)
+_ORIGIN = re.compile(r",? originally from (?P<place>[A-Z]\w+(?: [A-Z]\w+)*)")
+
+
+def _read_parts(text: str) -> list[Draft]:
+    """`a 27yo student`, `originally from Brazil`: said in passing, lost by the parse."""
+    found = []
+    if match := _AGED.match(text):
+        found.append(Draft("user", "has age", match["age"], end=match.end()))
+    origin = _ORIGIN.search(text)
+    if origin and re.match(r"(?:I'm|I am|we're)\b", text):
+        place = origin["place"].lower()
+        found.append(Draft("user", "is from", place, EntityType.PLACE, end=len(text)))
+    return found
+
+
 def read_intro(text: str) -> list[Draft]:
     """Name, age, role and place of a self-introduction; empty when the sentence is none."""
     match = _INTRO.match(text)
     if match is None:
-        return []
+        return _read_parts(text)
     size = len(text)
     found = [Draft("user", "has age", match["age"], end=size)]
     if match["name"]:

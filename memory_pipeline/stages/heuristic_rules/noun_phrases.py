@@ -5,6 +5,7 @@ What belongs here: what is cut off a noun phrase, lists inside it, names. What d
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ _LEFT_DEPS = words("noun_phrases", "left_deps")
 _CUT_WORDS = words("noun_phrases", "cut_words")
 _JOINED_PREPS = frozenset({"of"})
 _DEGREES = words("noun_phrases", "degrees")
+
+
+_AGE_WORD = re.compile(r"^\d{1,2}-?(?:yo|y/o|year-old|years-old)$")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def stray_conjuncts(verb: Token) -> list[Token]:
         for c in verb.children
         if c.dep_ == "conj"
         and c.tag_ == "VB"
-        and verb.tag_ in {"VBP", "VBZ"}
+        and verb.tag_ in {"VBP", "VBZ", "JJ"}
         and not any(g.dep_ not in {"punct", "cc", "det"} for g in c.children)
     ]
 
@@ -105,6 +109,10 @@ def _right_words(head: Token) -> list[Token]:
                 if noun.dep_ == "pobj" and noun.lower_ not in EMPTY_OBJECTS:
                     words.append(child)
                     words.extend(phrase_tokens(noun))
+        elif child.text == "&" or (
+            child.dep_ == "conj" and any(c.text == "&" for c in head.children)
+        ):
+            words.append(child)
         elif child.dep_ in {"nummod"} or (child.dep_ == "punct" and child.text == "-"):
             words.append(child)
     return words
@@ -146,6 +154,8 @@ def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
 def _is_cut(token: Token) -> bool:
     if is_name(token) and token.ent_type_:
         return False
+    if _AGE_WORD.match(token.lower_):
+        return True
     return token.lower_ in _CUT_WORDS or (token.dep_ == "poss" and token.pos_ == "PRON")
 
 

@@ -22,6 +22,7 @@ from memory_pipeline.stages.heuristic_rules.noun_phrases import (
     stray_conjuncts,
 )
 from memory_pipeline.stages.heuristic_rules.predicates import RULES, Rule, third_person
+from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, gerund, is_passive, lemma_of
 from memory_pipeline.stages.heuristic_rules.words import words
 
@@ -64,11 +65,30 @@ def objects_of(verb: Token, dated: frozenset[int]) -> list[Token]:
     """Direct objects, lists taken apart."""
     found = [
         noun
-        for child in verb.children
-        if child.dep_ in {"dobj", "oprd"} and not _skip_time(child, dated)
+        for child in [*verb.children, *_objects_taken_for_subjects(verb)]
+        if child.dep_ in {"dobj", "oprd", "nsubj"}
+        and (child.dep_ != "nsubj" or child.i > verb.i)
+        and not _skip_time(child, dated)
         for noun in conjuncts(child)
     ]
     return [*(found or _slipped_objects(verb, dated)), *(stray_conjuncts(verb) if found else ())]
+
+
+def _objects_taken_for_subjects(verb: Token) -> list[Token]:
+    """`run a shop selling candles`: the parser lets the shop be the seller."""
+    if any(c.dep_ == "dobj" for c in verb.children) or verb.lemma_.lower() in {
+        "see",
+        "hear",
+        "have",
+    }:
+        return []
+    return [
+        c
+        for below in verb.rights
+        if below.dep_ == "advcl" and below.tag_ == "VBG"
+        for c in below.children
+        if c.dep_ == "nsubj" and c.i > verb.i
+    ]
 
 
 def _slipped_objects(verb: Token, dated: frozenset[int]) -> list[Token]:
@@ -76,8 +96,10 @@ def _slipped_objects(verb: Token, dated: frozenset[int]) -> list[Token]:
     return [
         child
         for child in verb.rights
-        if child.i <= verb.i + 2
-        and child.dep_ in {"dep", "acomp", "advmod", "attr", "npadvmod"}
+        if child.i > verb.i
+        and child.left_edge.i <= verb.i + 2
+        and child.dep_ in {"dep", "acomp", "advmod", "attr", "npadvmod", "punct"}
+        and child.is_alpha
         and child.tag_ in _NOUNISH
         and child.lower_ not in _NOT_OBJECTS
         and not _skip_time(child, dated)
@@ -99,7 +121,9 @@ def prepositions_of(verb: Token, dated: frozenset[int]) -> list[tuple[str, list[
             word, child = f"{word} {inner[0].lower_}", inner[0]
         nouns = [c for c in child.children if c.dep_ == "pobj" and not _skip_time(c, dated)]
         if nouns:
-            stray = stray_conjuncts(verb.head if verb.dep_ == "acomp" else verb)
+            stray = stray_conjuncts(verb)
+            if verb.dep_ == "acomp":
+                stray = [*stray, *stray_conjuncts(verb.head)]
             found.append((word, [*(n for noun in nouns for n in conjuncts(noun)), *stray]))
     return found
 
@@ -135,11 +159,19 @@ def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     if named and not chain.wants:
         yield from named
         return
+    if chain.modal in {"would", "'d"}:
+        yield from _read_preferring(chain, nouns, dated)
+        return
+    if lemma == "go" and chain.tense == Tense.PRESENT and not chain.wants:
+        yield from _read_going(chain, preps, dated)
+        return
     if lemma == "join":
         yield from _read_joining(chain, nouns, dated)
         return
     seen = list(_by_rule(chain, stem, nouns, preps, dated))
     yield from seen
+    if not seen and stem in RULES and nouns and not chain.wants:
+        return
     if seen or not nouns + [n for _, ns in preps for n in ns]:
         if not seen:
             yield from _intransitive(chain, stem, dated)
@@ -171,14 +203,41 @@ def _read_joining(chain: Chain, nouns: list[Token], dated: frozenset[int]) -> It
         yield _reading(rule.predicate, phrase, EntityType.ORG, "state")
 
 
+def _read_preferring(chain: Chain, nouns: list[Token], dated: frozenset[int]) -> Iterator[Reading]:
+    """`I'd rather have tea`."""
+    if any(c.lower_ == "rather" for c in chain.verb.children):
+        for noun in nouns:
+            if phrase := phrase_of(noun, dated):
+                yield _reading("prefers", phrase, None, None)
+
+
+def _read_going(
+    chain: Chain, preps: list[tuple[str, list[Token]]], dated: frozenset[int]
+) -> Iterator[Reading]:
+    """Where somebody goes as a rule: to a named school, to church, to the gym."""
+    for prep, nouns in preps:
+        for noun in nouns if prep == "to" else []:
+            phrase = phrase_of(noun, dated)
+            if phrase and (phrase.is_proper or noun.lower_ in _VENUES):
+                no = "does not go to" if chain.negated else "goes to"
+                yield _reading(no, phrase, None, None)
+
+
 def _is_group(name: str) -> bool:
     return bool(_GROUPS & set(name.split()))
 
 
 def _keyed(rule: Rule, chain: Chain, noun: Token, dated: frozenset[int]) -> Iterator[Reading]:
+    if noun.lower_ in {"me", "us"}:
+        yield Reading(rule.predicate, "user", hint=EntityType.PERSON, at=noun.i)
+        return
+    if rule.type == EntityType.PLACE and not is_name(noun):
+        noun = _named_place(noun, dated) or noun
     phrase = phrase_of(noun, dated)
     if phrase is not None and not (rule.predicate in _TASTES and _is_at_hand(noun)):
-        name = rule.predicate if not chain.wants else _wanted(chain, rule.predicate)
+        name = rule.predicate
+        if name == "works as" and lemma_of(chain.verb) == "become" and not is_role(phrase.text):
+            return
         yield _reading(name, phrase, rule.type, rule.after)
         if rule.type == EntityType.ROLE:
             for prep, places in prepositions_of(noun, dated):
@@ -187,7 +246,15 @@ def _keyed(rule: Rule, chain: Chain, noun: Token, dated: frozenset[int]) -> Iter
                         yield _reading("works at", where, EntityType.ORG, rule.after)
 
 
-_TASTES = frozenset({"likes", "loves", "enjoys", "dislikes", "hates"})
+def _named_place(noun: Token, dated: frozenset[int]) -> Token | None:
+    """`a small flat in Montreal`: the town says where."""
+    for prep, nouns in prepositions_of(noun, dated):
+        if prep in {"in", "near", "outside", "at"} and is_name(nouns[0]):
+            return nouns[0]
+    return None
+
+
+_TASTES = frozenset({"likes", "loves", "enjoys"})
 
 
 def _is_at_hand(noun: Token) -> bool:
@@ -216,10 +283,6 @@ def _reading(
     )
 
 
-def _wanted(chain: Chain, predicate: str) -> str:
-    return f"{chain.wants} {predicate}"
-
-
 def _by_rule(
     chain: Chain,
     stem: str,
@@ -237,10 +300,23 @@ def _by_rule(
         if rule is not None:
             for target in targets:
                 yield from _keyed(rule, chain, target, dated)
-    rule = RULES.get(f"{can}{no}{stem}") or RULES.get(f"{no}{stem}") if nouns else None
-    if rule is not None and not is_passive(chain.verb):
-        for noun in nouns:
+    if is_passive(chain.verb):
+        return
+    if stem == "get" and chain.tense in {Tense.PAST, Tense.PERFECT}:
+        nouns = [n for n in nouns if n.lower_ != "myself"]
+        stem = "buy" if _is_got_thing(chain.verb, nouns) else stem
+    for noun in nouns:
+        keys = (f"{stem} {noun.lemma_.lower()}", f"{can}{no}{stem}", f"{no}{stem}")
+        rule = next((RULES[k] for k in keys if k in RULES), None)
+        if rule is not None:
             yield from _keyed(rule, chain, noun, dated)
+
+
+def _is_got_thing(verb: Token, nouns: list[Token]) -> bool:
+    """`got myself a camera`, `got a new Fujifilm X100V`."""
+    bought = any(c.lower_ == "myself" for c in verb.children)
+    named = any(is_name(n) and any(c.lower_ in {"a", "an"} for c in n.children) for n in nouns)
+    return bought or named
 
 
 def _general(
@@ -290,6 +366,7 @@ def _verb_name(chain: Chain, stem: str) -> str:
 
 _NEEDS_OBJECT = words("readings", "needs_object")
 _EMPTY_ACTIVITIES = words("readings", "empty_activities")
+_VENUES = words("readings", "venues")
 _GROUPS = words("readings", "groups")
 _HABITS = words("readings", "habits")
 
@@ -323,6 +400,10 @@ def is_durable(reading: Reading, chain: Chain, has_date: bool, marker: bool) -> 
     lemma = lemma_of(chain.verb)
     if chain.is_ended or chain.is_history or chain.wants or chain.likes:
         return True
+    if reading.predicate == "has visited" and chain.tense == Tense.PAST:
+        return reading.is_proper and reading.label in {"GPE", "LOC"}
+    if reading.predicate == "has visited":
+        return chain.tense == Tense.PERFECT
     if chain.tense == Tense.PAST:
         return reading.after is not None or lemma in predicates.LASTING_EVENTS
     if chain.modal in {"can", "ca", "could"} and reading.is_general:

@@ -11,7 +11,8 @@ _ANIMALS = words("relations", "animals")
 _THINGS = words("relations", "things")
 _ATTRIBUTES = words("relations", "attributes")
 _SINGULAR = {
-    "kids": "child", "kid": "child", "children": "child", "parents": "parent", "sons": "son",
+    "eldest": "child", "youngest": "child", "oldest": "child",
+    "kids": "child", "girls": "child", "boys": "child", "girl": "child", "boy": "child", "babies": "child", "baby": "child", "kid": "child", "children": "child", "parents": "parent", "sons": "son",
     "daughters": "daughter", "brothers": "brother", "sisters": "sister", "friends": "friend",
     "dogs": "dog", "cats": "cat", "puppies": "puppy", "kittens": "kitten", "twins": "twin",
     "mom": "mother", "mum": "mother", "dad": "father", "mama": "mother", "papa": "father",

@@ -5,6 +5,7 @@ What belongs here: the order in which the rules are asked. What does not: the ru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,11 +32,16 @@ from memory_pipeline.stages.heuristic_rules.endings import (
 from memory_pipeline.stages.heuristic_rules.entity_types import type_of
 from memory_pipeline.stages.heuristic_rules.gates import Reason
 from memory_pipeline.stages.heuristic_rules.intros import read_intro
-from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name
+from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import HABIT_MARKERS
-from memory_pipeline.stages.heuristic_rules.readings import Reading, is_durable, read_verb
+from memory_pipeline.stages.heuristic_rules.readings import (
+    Reading,
+    is_durable,
+    prepositions_of,
+    read_verb,
+)
 from memory_pipeline.stages.heuristic_rules.sentences import Sentence
-from memory_pipeline.stages.heuristic_rules.verbs import Chain, follow, lemma_of
+from memory_pipeline.stages.heuristic_rules.verbs import Chain, follow, is_passive, lemma_of
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
@@ -76,7 +82,7 @@ def read_sentence(
     clauses = clauses_of(doc)
     for clause in clauses:
         found.extend(_read_clause(clause, scene))
-    found = _with_links([*read_intro(doc.text), *found], cast)
+    found = _with_links([*read_intro(doc.text), *found, *_ages(links, doc)], cast)
     bounded = [dated(_widened(d, clauses, doc), matches, said_at.date()) for d in found]
     quoted = [replace(d, quote=sentence.quote(d.start, d.end)) for d in bounded]
     return SentenceOutcome(tuple(quoted), None if quoted else _reason(doc, clauses))
@@ -110,6 +116,21 @@ def _link_drafts(link: Link, doc: Doc) -> list[Draft]:
     ]
 
 
+_AGE_AFTER = re.compile(r"^(?:\s*,\s*|\s*\()(\d{1,2})(?=\s*[,)]|\s+and\b)")
+
+
+def _ages(links: list[Link], doc: Doc) -> list[Draft]:
+    """`my daughter Zoe, 7, ...` and `Zoe (7)`."""
+    found = []
+    lowered = doc.text.lower()
+    for link in links:
+        start = lowered.find(link.name) + len(link.name)
+        match = _AGE_AFTER.match(doc.text[start:]) if link.is_named else None
+        if match:
+            found.append(Draft(link.name, "has age", match.group(1), end=len(doc.text)))
+    return found
+
+
 def _with_links(drafts: list[Draft], cast: Cast) -> list[Draft]:
     """Adds the link of every subject that has only its relation word, so that it is reachable."""
     linked = list(drafts)
@@ -140,7 +161,7 @@ def _read_clause(clause: Clause, scene: _Scene) -> Iterator[Draft]:
     )
     if blocked and chain.modal not in {"may", "might"}:
         return
-    if lemma_of(chain.verb) == "be" and clause.subjects:
+    if clause.subjects and _may_name(clause, chain):
         named = list(_read_naming(clause, chain, scene))
         if named:
             yield from named
@@ -149,6 +170,15 @@ def _read_clause(clause: Clause, scene: _Scene) -> Iterator[Draft]:
         for draft in _drafts_for(subject, noun, clause, chain, scene):
             shaky = clause.is_hedged or (clause.reporter is not None and subject == USER)
             yield replace(draft, confidence=SHAKY if shaky else SURE)
+
+
+def _may_name(clause: Clause, chain: Chain) -> bool:
+    verb = chain.verb
+    if lemma_of(verb) == "be" or clause.subjects[0].lower_ in {"job", "internship"}:
+        return True
+    if lemma_of(verb) in {"call", "name"} and is_passive(verb):
+        return True
+    return chain.tense == Tense.PROGRESSIVE and relations.is_attribute(clause.subjects[0].lower_)
 
 
 def _subjects(clause: Clause, scene: _Scene) -> Iterator[tuple[str, str]]:
@@ -179,7 +209,14 @@ def _read_naming(clause: Clause, chain: Chain, scene: _Scene) -> Iterator[Draft]
     if link and not link.is_named and complement is not None and is_name(complement):
         yield from _named(link, _full_name(complement), clause, scene)
         return
+    if complement is not None and not chain.negated:
+        turned = list(_read_turned(subject, complement, clause, scene))
+        if turned:
+            yield from turned
+            return
     owner = owner_of(subject, scene.cast)
+    if owner is not None and subject.lower_ in {"job", "position", "role", "internship"}:
+        yield from _read_job(owner, subject, clause, chain, scene)
     if owner is None or not is_property(subject) or chain.negated:
         return
     if subject.lower_ == "name" and owner != USER:
@@ -191,6 +228,43 @@ def _read_naming(clause: Clause, chain: Chain, scene: _Scene) -> Iterator[Draft]
         return
     for reading in read_property(subject, chain.verb, scene.dated_tokens):
         yield _draft(owner, reading, clause, scene)
+
+
+def _read_job(
+    owner: str, job: Token, clause: Clause, chain: Chain, scene: _Scene
+) -> Iterator[Draft]:
+    """`my new job at Canva starts on 1 July`."""
+    for prep, nouns in prepositions_of(job, scene.dated_tokens):
+        for noun in nouns if prep in {"at", "with"} and lemma_of(chain.verb) != "end" else []:
+            if is_name(noun) and (place := phrase_of(noun)):
+                yield Draft(
+                    owner,
+                    "works at",
+                    place.text,
+                    EntityType.ORG,
+                    start=clause.start,
+                    end=clause.end,
+                    is_future=lemma_of(chain.verb) in {"start", "begin"},
+                )
+
+
+def _read_turned(
+    subject: Token, complement: Token, clause: Clause, scene: _Scene
+) -> Iterator[Draft]:
+    """`Ramen is my favourite food`."""
+    owner = owner_of(complement, scene.cast)
+    favourite = [c for c in complement.children if c.lower_ == "favourite"]
+    phrase = phrase_of(subject, scene.dated_tokens)
+    if owner and favourite and phrase and subject.pos_ in {"NOUN", "PROPN"}:
+        topic = phrase_of(complement)
+        if topic is not None:
+            yield Draft(
+                owner,
+                f"has favourite {topic.text}",
+                phrase.text,
+                start=clause.start,
+                end=clause.end,
+            )
 
 
 def _full_name(token: Token) -> str:
@@ -216,16 +290,20 @@ def _drafts_for(
     ended = list(ended_things(chain, scene.dated_tokens))
     for ending, reading in ended:
         draft = replace(_draft(subject, reading, clause, scene), is_ended=True)
+        if subject != USER and ending.predicate == "owns":
+            continue
         yield close_known(draft, ending.closes, scene.known)
-    if ended and not chain.is_ended and not _moves(chain):
+    if (ended and not _moves(chain)) or lemma_of(chain.verb) in {"quit", "stop"}:
         return
     over = says_no_longer(scene.doc.text[clause.start : clause.end], chain.negated)
     if over:
-        chain = replace(chain, negated=False)
+        chain = replace(chain, negated=False, is_ended=True)
+    yield from _read_birth(subject, clause, chain, scene)
     for reading in _readings(noun, chain, scene):
         if noun != USER and chain.tense == Tense.PROGRESSIVE and reading.is_general:
             continue
         draft = _draft(subject, reading, clause, scene)
+        _remember_named(draft, scene)
         if over or chain.is_ended:
             draft = close_known(
                 replace(draft, is_ended=True), _same_topic(draft.predicate), scene.known
@@ -237,6 +315,31 @@ def _drafts_for(
             is_past=chain.tense in {Tense.PAST, Tense.PERFECT} or chain.is_started,
             is_future=chain.tense == Tense.FUTURE,
         )
+
+
+def _remember_named(draft: Draft, scene: _Scene) -> None:
+    noun = draft.predicate.removeprefix("has ")
+    if draft.predicate.startswith("has ") and relations.is_relation(noun) and draft.type:
+        scene.cast.remember(Link(draft.subject, noun, draft.object, True, -1))
+
+
+def _read_birth(subject: str, clause: Clause, chain: Chain, scene: _Scene) -> Iterator[Draft]:
+    """`was born in 1988`, `turned 30`."""
+    lemma = lemma_of(chain.verb)
+    if lemma == "turn" and chain.tense in {Tense.PAST, Tense.PERFECT}:
+        for child in chain.verb.children:
+            if child.tag_ == "CD" and child.text.isdigit() and 1 < int(child.text) < 110:
+                yield Draft(subject, "has age", child.text, start=clause.start, end=clause.end)
+    if lemma == "bear" and chain.tense == Tense.PAST:
+        text = scene.doc.text[clause.start : clause.end]
+        if match := _BORN.search(text):
+            name = "was born on" if any(c.isalpha() for c in match[1]) else "was born in"
+            yield Draft(subject, name, match[1].lower(), start=0, end=0)
+
+
+_BORN = re.compile(
+    r"\bborn (?:in|on) (?:the )?((?:[\w ,]{0,20}\b)?(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z]\w+|[A-Z][a-z]+ \d{1,2}(?:st|nd|rd|th)?)\b"
+)
 
 
 def _is_gone(clause: Clause, chain: Chain) -> bool:
@@ -289,7 +392,7 @@ def _readings(noun: str, chain: Chain, scene: _Scene) -> Iterator[Reading]:
     if lemma == "be" and not chain.likes and not chain.wants:
         past = chain.tense == Tense.PAST and not chain.is_history
         for reading in read_be(chain, noun, tokens):
-            if not past or reading.after == "state":
+            if not past or reading.after is not None:
                 yield reading
         return
     if lemma in {"have", "'ve"} and not chain.likes and not chain.wants:

@@ -48,6 +48,7 @@ _SPELLINGS = {
     "w/": "with",
     "name's": "name is",
     "fave's": "favourite is",
+    "birthday's": "birthday is",
 }
 _WORD = re.compile(r"w/|[A-Za-z]+(?:['’][A-Za-z]+)?")
 _PICTURE = re.compile(
@@ -69,12 +70,12 @@ _OPENER = re.compile(
     r"^(?:(?:hey|hi|hello|yeah|yep|yup|yes|no|nope|nah|oh|ah|wow|well|so|btw|by the way|ok|okay|"
     r"haha+|lol|hmm+|um+|uh|anyway|also|plus|and|but|fun fact|fyi|tbh|to be honest|honestly|"
     r"good to know|sure|right|true|thanks|thank you|ugh|aw+|sorry|wait|correction|edit|update|"
-    r"quick update|big news|news|good news|guess what|context|for context|background|"
+    r"quick update|quick background|some background|a bit of background|big news|news|good news|guess what|context|for context|background|"
     r"quick note|note|remember|reminder|just so you know|for the record|for reference|in fact|"
     r"as you know|as i said|of course|actually|basically|you know|i mean|"
     r"funny enough|turns out|my bad|scratch that|oops)"
     r"(?:,?\s+(?:there|all|everyone|so much|a lot|claude|assistant|[A-Z][a-z]+(?=[,!])))?"
-    r"\s*(?:[,:!.]+|-|–|—|\s(?=(?:I|my|we|our|it's|that)\b))\s*)",
+    r"\s*(?:[,:!.]+|-|–|—|\s(?=(?:I|I'm|my|we|our|it's|that|so|and|quick|well|btw|just)\b))\s*)",
     re.IGNORECASE,
 )
 _CUE_ONLY = re.compile(
@@ -183,6 +184,34 @@ def _body_start(text: str, start: int, end: int) -> int:
     return at
 
 
+_ELIDED = (
+    (
+        re.compile(r"^no longer (?=(?:live|work|eat|drink|use|play|drive|smoke|have|own)\b)", re.I),
+        "I ",
+    ),
+    (re.compile(r"^(?:born (?:and raised )?in|diagnosed with)\b", re.I), "I was "),
+    (
+        re.compile(
+            r"^(?:no longer|not (?:a|an|into|vegan|vegetarian)|allergic to|originally from|"
+            r"based in|married to|engaged to|(?:huge|big|massive) fan of|fluent in|obsessed with|"
+            r"lactose intolerant|vegan|vegetarian|retired|single|self-employed|currently \w+ing|"
+            r"still \w+ing|from [A-Z]\w+ originally)\b",
+            re.IGNORECASE,
+        ),
+        "I'm ",
+    ),
+)
+
+
+def _with_subject(text: str, origins: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    """Telegram style gets its `I'm` back, since the parser needs it (`Allergic to nuts`)."""
+    for pattern, subject in _ELIDED:
+        if pattern.match(text):
+            lowered = text[0].lower() + text[1:]
+            return subject + lowered, (origins[0],) * len(subject) + origins
+    return text, origins
+
+
 def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Sentence, ...]:
     """The sentences of a message, in order; nothing is lost but emoji and openers.
 
@@ -198,13 +227,15 @@ def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Senten
         if not text.strip(" .!-"):
             continue
         text = text[:SENTENCE_LIMIT]
-        first, last = spelled.origins[start], spelled.origins[max(body, body + len(text) - 1)]
+        origins = spelled.origins[body : body + len(text)]
+        text, origins = _with_subject(text, origins)
+        first, last = spelled.origins[start], origins[-1]
         sentences.append(
             Sentence(
                 text=text,
                 verbatim=original[first : last + 1].strip(),
                 is_question="?" in text,
-                origins=spelled.origins[body : body + len(text)],
+                origins=origins,
                 source=original,
             )
         )

@@ -79,6 +79,13 @@ def _next_verb(verb: Token) -> Token | None:
     return None
 
 
+def _is_purpose(verb: Token, below: Token) -> bool:
+    """`I use Notion to plan my week`: the second verb is only what for."""
+    return lemma_of(verb) in {"use", "take", "run", "drive", "ride", "play", "wear"} and any(
+        c.dep_ == "dobj" and c.i < below.i for c in verb.children
+    )
+
+
 def follow(clause: Clause) -> Chain | None:
     """The chain of a clause; None when it ends where nothing durable can be said."""
     chain = Chain(clause.head, clause.head, clause.tense, clause.negated, clause.modal)
@@ -86,6 +93,8 @@ def follow(clause: Clause) -> Chain | None:
         chain = replace(chain, tense=Tense.PRESENT)
     for _ in range(4):
         below = _next_verb(chain.verb)
+        if below is not None and (lemma_of(chain.verb) == "be" or _is_purpose(chain.verb, below)):
+            return chain
         if below is None:
             return _stopped_thing(chain)
         step = _step(chain, below)
@@ -130,8 +139,6 @@ def _attitude(chain: Chain, below: Token, lemma: str, has_to: bool) -> Chain | N
         )
     if lemma in _LIKES or lemma in _LEARNS:
         return replace(chain, verb=below, likes=_joined(chain, lemma))
-    if lemma == "be":
-        return replace(chain, verb=chain.verb) if below.dep_ == "ccomp" else None
     if lemma in {"go", "practise", "practice"} and below.tag_ == "VBG":
         lasts = chain.tense in {Tense.PRESENT, Tense.PERFECT} or chain.is_history
         return replace(chain, verb=below, likes="does") if lasts else None

@@ -1,0 +1,306 @@
+-- name: reading_tenant
+-- Whether the tenant exists; one row if so.
+select tenant_id from memory.tenants where tenant_id = %(tenant_id)s;
+
+-- name: read_facts
+-- Versions believed at a known instant and not over at a valid one, or with history all known by then.
+with recursive generation as (
+    select g.generation_id from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+), merged (entity_id, target_id) as (
+    select e.entity_id, e.redirect_to from memory.entities e
+    where e.tenant_id = %(tenant_id)s and e.generation_id = (select generation_id from generation)
+        and e.redirect_to is not null
+    union
+    select m.entity_id, e.redirect_to from merged m
+    join memory.entities e on e.tenant_id = %(tenant_id)s and e.entity_id = m.target_id
+        and e.generation_id = (select generation_id from generation) and e.redirect_to is not null
+), named as (
+    select e.entity_id, e.name from memory.entities e
+    where e.tenant_id = %(tenant_id)s and e.generation_id = (select generation_id from generation)
+        and e.redirect_to is null
+    union all
+    select m.entity_id, e.name from merged m
+    join memory.entities e on e.tenant_id = %(tenant_id)s and e.entity_id = m.target_id
+        and e.generation_id = (select generation_id from generation) and e.redirect_to is null
+)
+select f.fact_id, f.version, s.name as subject, f.predicate,
+    coalesce(o.name, f.object_text, f.statement) as object,
+    f.object_id is not null as object_is_entity,
+    lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, upper(f.known_time) as known_until,
+    f.ended_reason, f.successor_id, f.confidence, f.memory_category,
+    f.version = max(f.version) over (partition by f.fact_id) as is_last,
+    said.quote as source_quote, said.message_id, said.span_start, said.span_end,
+    e.ordinal as episode
+from memory.facts f
+join named s on s.entity_id = f.subject_id
+left join named o on o.entity_id = f.object_id
+left join memory.episodes e on e.tenant_id = f.tenant_id and e.episode_id = f.opened_by
+left join lateral (
+    select v.quote, v.message_id, v.span_start, v.span_end
+    from memory.fact_evidence v
+    where v.tenant_id = f.tenant_id and v.generation_id = f.generation_id
+        and v.fact_id = f.fact_id and v.kind in ('asserted', 'corrected')
+    order by v.kind, v.claim_ref
+    limit 1) said on true
+where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
+    and (%(known_at)s::timestamptz is null or lower(f.known_time) <= %(known_at)s)
+    and (%(with_history)s or upper_inf(f.known_time) or upper(f.known_time) > %(known_at)s)
+    and (%(with_history)s or upper_inf(f.valid_time) or upper(f.valid_time) > %(valid_at)s)
+order by s.name <> 'user', s.name collate "C", f.predicate collate "C",
+    lower(f.valid_time) nulls first, object collate "C", lower(f.known_time), f.fact_id;
+
+-- name: read_entities
+-- Things that memory knows, merged ones under the winner's name, with their believed facts counted.
+with generation as (
+    select g.generation_id from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+), uses as (
+    select used.entity_id, count(*) as facts
+    from memory.facts f
+    cross join lateral (
+        select f.subject_id union select f.object_id where f.object_id is not null
+    ) as used (entity_id)
+    where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
+        and upper_inf(f.known_time)
+    group by used.entity_id
+), other_names as (
+    select a.entity_id, array_agg(distinct a.alias order by a.alias) as aliases
+    from memory.entity_aliases a
+    where a.tenant_id = %(tenant_id)s and a.generation_id = (select generation_id from generation)
+    group by a.entity_id
+)
+select e.entity_id, e.name, e.type, e.memory_category, coalesce(n.aliases, '{}') as aliases,
+    coalesce(u.facts, 0) as facts, e.last_linked_at
+from memory.entities e
+left join uses u using (entity_id)
+left join other_names n using (entity_id)
+where e.tenant_id = %(tenant_id)s and e.generation_id = (select generation_id from generation)
+    and e.redirect_to is null
+order by e.name <> 'user', e.name collate "C", e.type, e.known_from, e.entity_id;
+
+-- name: read_episodes
+-- Episodes in position order, all or those of one status.
+select ordinal, position, thread_id, first_seq, last_seq, started_at, ended_at, messages, status,
+    attempts, error, summary_status
+from (
+    select e.ordinal, e.thread_id, e.first_seq, e.last_seq, e.started_at, e.ended_at,
+        e.message_count as messages, e.extraction_status as status,
+        e.extraction_attempts as attempts, e.extraction_error as error, e.summary_status,
+        row_number() over (order by e.ended_at, e.thread_id, e.first_seq) as position
+    from memory.episodes e
+    where e.tenant_id = %(tenant_id)s) as placed
+where %(statuses)s::text[] is null or status = any(%(statuses)s)
+order by position;
+
+-- name: read_instructions
+-- Standing orders in their present state, or with history in every state they had.
+select i.label, i.description, i.is_active, lower(i.known_time) as known_from,
+    upper(i.known_time) as known_until, i.message_id, left(m.text, 200) as quote
+from memory.instructions i
+join memory.generations g on g.tenant_id = i.tenant_id and g.generation_id = i.generation_id
+    and g.status = 'live'
+left join memory.messages m on m.tenant_id = i.tenant_id and m.message_id = i.message_id
+where i.tenant_id = %(tenant_id)s and (%(with_history)s or upper_inf(i.known_time))
+order by lower(i.label) collate "C", lower(i.known_time), i.instruction_id;
+
+-- name: read_uncertainties
+-- Open points, or with the settled ones.
+select u.about, u.reason, u.subject, u.predicate, u.candidate, u.message_id,
+    opener.ordinal as opened_by, settler.ordinal as resolved_by, u.resolved_at
+from memory.uncertainties u
+join memory.generations g on g.tenant_id = u.tenant_id and g.generation_id = u.generation_id
+    and g.status = 'live'
+left join memory.episodes opener on opener.tenant_id = u.tenant_id
+    and opener.episode_id = u.opened_by
+left join memory.episodes settler on settler.tenant_id = u.tenant_id
+    and settler.episode_id = u.resolved_by
+where u.tenant_id = %(tenant_id)s and (%(with_resolved)s or u.resolved_at is null)
+order by u.known_from, u.about collate "C", u.reason collate "C", u.uncertainty_id;
+
+-- name: find_facts
+-- Facts whose id lies in a range, of one tenant or of all: at most two, enough to tell one from many.
+select g.tenant_id, found.fact_id
+from memory.generations g
+cross join lateral (
+    select distinct f.fact_id from memory.facts f
+    where f.tenant_id = g.tenant_id and f.generation_id = g.generation_id
+        and f.fact_id between %(first_id)s and %(last_id)s
+    limit 2) as found
+where g.status = 'live' and (%(tenant_id)s::text is null or g.tenant_id = %(tenant_id)s)
+limit 2;
+
+-- name: explain_versions
+-- All versions of a fact with what made and what ended each.
+select f.version, f.statement, s.name as subject, f.predicate,
+    coalesce(o.name, f.object_text, f.statement) as object,
+    f.object_id is not null as object_is_entity,
+    lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, upper(f.known_time) as known_until,
+    f.version = max(f.version) over () as is_last,
+    f.ended_reason, f.successor_id, f.confidence, f.memory_category, f.tier, f.recipe_id,
+    opener.ordinal as opened_by, ender.ordinal as ended_by, f.recorded_at
+from memory.facts f
+join memory.generations g using (tenant_id, generation_id)
+join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
+    and s.entity_id = f.subject_id
+left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
+    and o.entity_id = f.object_id
+left join memory.episodes opener on opener.tenant_id = f.tenant_id
+    and opener.episode_id = f.opened_by
+left join memory.episodes ender on ender.tenant_id = f.tenant_id and ender.episode_id = f.ended_by
+where f.tenant_id = %(tenant_id)s and g.status = 'live' and f.fact_id = %(fact_id)s
+order by f.version;
+
+-- name: explain_evidence
+-- Who said a fact, where and when.
+select v.kind, v.claim_ref, e.ordinal as episode, v.quote, v.message_id, v.span_start, v.span_end,
+    m.role, m.said_at, m.thread_id, m.seq, m.text as message_text
+from memory.fact_evidence v
+join memory.generations g using (tenant_id, generation_id)
+left join memory.episodes e on e.tenant_id = v.tenant_id and e.episode_id = v.episode_id
+left join memory.messages m on m.tenant_id = v.tenant_id and m.message_id = v.message_id
+where v.tenant_id = %(tenant_id)s and g.status = 'live' and v.fact_id = %(fact_id)s
+order by m.said_at nulls last, v.kind, v.claim_ref;
+
+-- name: explain_candidates
+-- The candidates that led to a fact, with what was decided about each.
+select e.ordinal as episode, c.ref, c.outcome, c.subject, c.predicate, c.object, c.detail, c.quote
+from memory.claim_outcomes c
+join memory.generations g using (tenant_id, generation_id)
+left join memory.episodes e on e.tenant_id = c.tenant_id and e.episode_id = c.episode_id
+where c.tenant_id = %(tenant_id)s and g.status = 'live' and c.fact_id = %(fact_id)s
+order by e.ended_at, e.thread_id, e.first_seq, c.ref;
+
+-- name: explain_verdicts
+-- Verdicts on pairs of a fact: as the one believed so far, or as the newcomer.
+select case when j.fact_id = %(fact_id)s then 'believed' else 'newcomer' end as side,
+    e.ordinal as episode, j.claim_ref, j.fact_id as believed_id,
+    believed.statement as believed, c.fact_id as newcomer_id,
+    c.subject || ' ' || c.predicate || ' ' || c.object as newcomer,
+    j.verdict, j.is_correction, j.judge, j.reason, j.why
+from memory.judged_pairs j
+join memory.generations g using (tenant_id, generation_id)
+left join memory.claim_outcomes c on c.tenant_id = j.tenant_id
+    and c.generation_id = j.generation_id and c.episode_id = j.episode_id and c.ref = j.claim_ref
+left join memory.facts believed on believed.tenant_id = j.tenant_id
+    and believed.generation_id = j.generation_id and believed.fact_id = j.fact_id
+    and believed.version = 1
+left join memory.episodes e on e.tenant_id = j.tenant_id and e.episode_id = j.episode_id
+where j.tenant_id = %(tenant_id)s and g.status = 'live'
+    and (j.fact_id = %(fact_id)s or c.fact_id = %(fact_id)s)
+order by e.ended_at, e.thread_id, e.first_seq, j.claim_ref, believed.statement;
+
+-- name: explain_related
+-- The facts that a fact replaced and the one that replaced it.
+select distinct on (relation, f.fact_id)
+    case when f.fact_id = n.successor_id then 'successor' else 'predecessor' end as relation,
+    f.fact_id, f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until
+from memory.generations g
+join memory.facts n on n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
+    and n.successor_id is not null
+    and (n.fact_id = %(fact_id)s or n.successor_id = %(fact_id)s)
+join memory.facts f on f.tenant_id = n.tenant_id and f.generation_id = n.generation_id
+    and f.fact_id = case when n.fact_id = %(fact_id)s then n.successor_id else n.fact_id end
+where g.tenant_id = %(tenant_id)s and g.status = 'live'
+order by relation, f.fact_id, f.version desc;
+
+-- name: matching_candidates
+-- Candidates that hold the most of some words, at least half of them.
+with scored as (
+    select c.outcome, c.subject, c.predicate, c.object, c.detail, c.quote, c.fact_id,
+        c.message_id, c.ref, e.ordinal as episode,
+        (select count(*) from unnest(%(words)s::text[]) as word
+         where strpos(lower(concat_ws(' ', c.subject, c.predicate, c.object, c.quote)), word) > 0)
+            as hits
+    from memory.claim_outcomes c
+    join memory.generations g using (tenant_id, generation_id)
+    left join memory.episodes e on e.tenant_id = c.tenant_id and e.episode_id = c.episode_id
+    where c.tenant_id = %(tenant_id)s and g.status = 'live'
+)
+select outcome, subject, predicate, object, detail, quote, fact_id, message_id, episode, hits
+from scored
+where hits * 2 >= cardinality(%(words)s::text[])
+order by hits desc, episode desc, ref
+limit %(limit)s;
+
+-- name: matching_uncertainties
+-- Open points, settled ones too, that hold the most of some words, at least half of them.
+with scored as (
+    select u.about, u.reason, u.candidate, u.message_id, opener.ordinal as episode,
+        settler.ordinal as resolved_by,
+        (select count(*) from unnest(%(words)s::text[]) as word
+         where strpos(lower(concat_ws(' ', u.about, u.subject, u.predicate)), word) > 0) as hits
+    from memory.uncertainties u
+    join memory.generations g using (tenant_id, generation_id)
+    left join memory.episodes opener on opener.tenant_id = u.tenant_id
+        and opener.episode_id = u.opened_by
+    left join memory.episodes settler on settler.tenant_id = u.tenant_id
+        and settler.episode_id = u.resolved_by
+    where u.tenant_id = %(tenant_id)s and g.status = 'live'
+)
+select about, reason, candidate, message_id, episode, resolved_by, hits
+from scored
+where hits * 2 >= cardinality(%(words)s::text[])
+order by hits desc, episode desc, about collate "C"
+limit %(limit)s;
+
+-- name: matching_messages
+-- Messages that hold the most of some words, at least half of them, with what became of each.
+with generation as (
+    select g.generation_id from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+), scored as (
+    select m.message_id, m.thread_id, m.seq, m.text, m.is_own, m.said_at,
+        (select count(*) from unnest(%(words)s::text[]) as word
+         where strpos(lower(m.text), word) > 0) as hits
+    from memory.messages m
+    where m.tenant_id = %(tenant_id)s
+), best as (
+    select s.message_id, s.thread_id, s.seq, s.text, s.is_own, s.said_at, s.hits from scored s
+    where s.hits * 2 >= cardinality(%(words)s::text[])
+    order by s.hits desc, s.said_at desc, s.thread_id, s.seq desc
+    limit %(limit)s
+)
+select b.message_id, b.text, b.is_own, b.hits, e.ordinal as episode, e.extraction_status as status,
+    e.extraction_error as error, f.status as fold_status, o.reason,
+    exists (
+        select from memory.fact_evidence v
+        where v.tenant_id = %(tenant_id)s and v.message_id = b.message_id
+            and v.generation_id = (select generation_id from generation)
+    ) or coalesce(c.is_accepted, false) as is_cited,
+    exists (
+        select from memory.instructions i
+        where i.tenant_id = %(tenant_id)s and i.message_id = b.message_id
+            and i.generation_id = (select generation_id from generation)
+    ) or exists (
+        select from memory.stage_outputs s
+        where s.tenant_id = %(tenant_id)s and s.episode_id = e.episode_id
+            and s.generation_id = (select generation_id from generation)
+            and s.stage = 'extracted_graphs'
+            and s.payload -> 'instructions'
+                @> jsonb_build_array(jsonb_build_object('message_id', b.message_id))
+    ) as is_instruction,
+    exists (
+        select from memory.uncertainties u
+        where u.tenant_id = %(tenant_id)s and u.message_id = b.message_id
+            and u.generation_id = (select generation_id from generation)
+    ) or coalesce(c.is_doubted, false) as is_doubted,
+    c.message_id is not null as is_dropped
+from best b
+left join memory.episodes e on e.tenant_id = %(tenant_id)s and e.thread_id = b.thread_id
+    and b.seq between e.first_seq and e.last_seq
+left join memory.folds f on f.tenant_id = %(tenant_id)s and f.episode_id = e.episode_id
+    and f.generation_id = (select generation_id from generation)
+left join memory.message_outcomes o on o.tenant_id = %(tenant_id)s
+    and o.message_id = b.message_id and o.generation_id = (select generation_id from generation)
+left join lateral (
+    select min(x.message_id::text) as message_id, bool_or(x.outcome = 'uncertain') as is_doubted,
+        bool_or(x.fact_id is not null
+            or x.outcome in ('inserted', 'reinforced', 'closed', 'renewed')) as is_accepted
+    from memory.claim_outcomes x
+    where x.tenant_id = %(tenant_id)s and x.episode_id = e.episode_id
+        and x.generation_id = (select generation_id from generation)
+        and x.message_id = b.message_id) c on true
+order by b.hits desc, b.said_at desc, b.thread_id, b.seq desc;
