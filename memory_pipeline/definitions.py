@@ -7,14 +7,18 @@ import dagster as dg
 
 from memory_pipeline.adapters.database_urls import memory_url
 from memory_pipeline.defs.assets.walked_episodes import walked_episodes
-from memory_pipeline.defs.jobs import walk_episodes
+from memory_pipeline.defs.checks import memory_checks
+from memory_pipeline.defs.jobs import check_memory, walk_episodes
 from memory_pipeline.defs.runs import walk_resources
+from memory_pipeline.defs.schedules import nightly_checks
 from memory_pipeline.defs.sensors import new_episodes, sweep
 from memory_pipeline.defs.zombies import run_lock_executor
 
 defs = dg.Definitions(
     assets=[walked_episodes],
-    jobs=[walk_episodes],
+    asset_checks=[memory_checks],
+    jobs=[walk_episodes, check_memory],
+    schedules=[nightly_checks],
     sensors=[new_episodes, sweep],
     resources=walk_resources(),
     executor=run_lock_executor(memory_url),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import settings
 from psycopg import sql
 
 from memory_pipeline.adapters.embedded_postgres import (
@@ -31,6 +32,10 @@ TEMPLATE = "memory_template"
 _RUN_DIR = "MEMORY_PIPELINE_TEST_RUN_DIR"
 _PREFIX = "memory_pipeline_tests-"
 _ROOMY_BYTES = 4_000_000_000
+
+# A loaded machine is no reason to fail; what takes too long shows in the durations.
+settings.register_profile("memory_pipeline", deadline=None)
+settings.load_profile("memory_pipeline")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,11 +4,12 @@ Belongs here: bulk import, cutting stored messages into episodes, reading window
 Does not: export formats (importers), how windows are cut (stages/windows), memory (memory_*).
 """
 
-import re
+import os
+import socket
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import polars as pl
@@ -21,16 +22,22 @@ from memory_pipeline.adapters.postgres import (
     execute_many,
 )
 from memory_pipeline.adapters.queries import query
+from memory_pipeline.adapters.source_rows import (
+    AmbiguousSpeakerError,
+    ImportTerms,
+    ThreadRows,
+    thread_rows,
+)
 from memory_pipeline.domain.conversation import (
     Message,
     Role,
     Skipped,
-    SourceMessage,
     SourceThread,
     Window,
 )
 from memory_pipeline.domain.ids import (
     EpisodeId,
+    GenerationId,
     MessageId,
     TenantId,
     ThreadId,
@@ -41,11 +48,11 @@ from memory_pipeline.stages.windows import (
     TimedMessage,
     WindowBounds,
     cut_windows,
-    estimate_tokens,
 )
 
+__all__ = ["AmbiguousSpeakerError", "ConversationStore", "ImportReport"]
+
 _BATCH_MESSAGES = 5_000
-_TITLE_CHARS = 200
 
 _FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "thread_id": pl.String,
@@ -62,10 +69,6 @@ _FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 _COPY_TYPES = [
     "text", "uuid", "text", "text", "text", "bool", "text", "timestamptz", "int4", "int4",
 ]  # fmt: skip
-
-
-class AmbiguousSpeakerError(ValueError):
-    """A thread names several speakers and nobody said which of them is the user."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,13 @@ class _Batch:
     threads: list[Row] = field(default_factory=list)
     messages: list[Row] = field(default_factory=list)
 
+    def add(self, rows: ThreadRows) -> None:
+        """Take a thread in; a second piece of one thread comes behind the first."""
+        if rows.messages:
+            self.threads.append(rows.thread)
+            place = len(self.messages)
+            self.messages += [{**row, "place": place + n} for n, row in enumerate(rows.messages)]
+
 
 class ConversationStore:
     """Reads and writes conversation history, one tenant at a time."""
@@ -100,7 +110,6 @@ class ConversationStore:
         *,
         user: str | None = None,
         default_time: datetime | None = None,
-        on_progress: Callable[[int], None] = lambda count: None,
     ) -> tuple[int, int, Counter[str]]:
         """Store threads and messages: (new threads, new messages, skipped by reason).
 
@@ -108,6 +117,7 @@ class ConversationStore:
         left alone, so an interrupted import is simply run again. Episodes are registered by
         `register_episodes` when all is stored.
         """
+        terms = ImportTerms(tenant_id, fmt, user, default_time)
         skipped: Counter[str] = Counter()
         stored = [0, 0]
         batch = _Batch()
@@ -118,13 +128,13 @@ class ConversationStore:
             if isinstance(item, Skipped):
                 skipped[item.reason] += item.count
                 continue
-            _add_thread(batch, tenant_id, fmt, item, user, default_time, skipped)
+            rows = thread_rows(terms, item)
+            skipped.update({"no_time": rows.without_time} if rows.without_time else {})
+            batch.add(rows)
             if len(batch.messages) >= _BATCH_MESSAGES:
                 self._write(tenant_id, batch, stored)
-                on_progress(stored[1])
                 batch = _Batch()
         self._write(tenant_id, batch, stored)
-        on_progress(stored[1])
         return stored[0], stored[1], skipped
 
     def _write(self, tenant_id: TenantId, batch: _Batch, stored: list[int]) -> None:
@@ -170,6 +180,31 @@ class ConversationStore:
         with self._database.tenant(tenant_id) as connection:
             return execute(connection, "walk_episodes", {"tenant_id": tenant_id}).fetchall()
 
+    def take_stride(
+        self,
+        tenant_id: TenantId,
+        generation_id: GenerationId,
+        policy: Policy,
+        ordinals: Collection[int] | None = None,
+    ) -> list[Row]:
+        """The next stride's open episodes in position order, those of `ordinals` if given.
+
+        They are leased: from here on an import opens a new window instead of growing them. Each row
+        has `boundary`, how many episodes the generation held where the stride began.
+        """
+        parameters = {
+            "tenant_id": tenant_id,
+            "generation_id": generation_id,
+            "stride": policy.context_stride,
+            "ordinals": None if ordinals is None else sorted(ordinals),
+            "worker": f"{socket.gethostname()}:{os.getpid()}",
+            "minutes": policy.lease_minutes,
+        }
+        with self._database.tenant_pipeline(tenant_id) as connection:
+            execute(connection, "lock_tenant", {"tenant_id": tenant_id})
+            cursor = execute(connection, "take_stride", parameters)
+        return cursor.fetchall()
+
     def windows(self, tenant_id: TenantId, episodes: Sequence[Row]) -> list[Window]:
         """The windows of some rows of `walk_episodes`, in their order, in one round trip."""
         with self._database.tenant_pipeline(tenant_id) as connection:
@@ -214,6 +249,16 @@ class ConversationStore:
         with self._database.tenant(tenant_id) as connection:
             return execute(connection, "list_episodes", {"tenant_id": tenant_id}).fetchall()
 
+    def statuses(self, tenant_id: TenantId, ordinals: Collection[int]) -> dict[int, str]:
+        """Extraction status by ordinal; an ordinal without an episode is missing."""
+        with self._database.tenant(tenant_id) as connection:
+            rows = execute(
+                connection,
+                "statuses_of_ordinals",
+                {"tenant_id": tenant_id, "ordinals": sorted(ordinals)},
+            ).fetchall()
+        return {int(row["ordinal"]): row["extraction_status"] for row in rows}
+
     def tenants(self) -> list[TenantId]:
         """Ids of all tenants."""
         with self._database.operator() as connection:
@@ -227,86 +272,17 @@ class ConversationStore:
                 connection, "open_episodes_after", {"cursor": cursor, "limit": limit}
             ).fetchall()
 
+    def tenants_with_open_episodes(self) -> dict[TenantId, int]:
+        """The most attempts any open episode has had, by tenant; failed episodes are open too."""
+        with self._database.operator() as connection:
+            rows = execute(connection, "tenants_with_open_episodes").fetchall()
+        return {TenantId(row["tenant_id"]): int(row["extraction_attempts"]) for row in rows}
+
     def highest_ordinals(self) -> dict[TenantId, int]:
         """The highest ordinal of each tenant that has episodes."""
         with self._database.operator() as connection:
             rows = execute(connection, "highest_ordinals").fetchall()
         return {TenantId(row["tenant_id"]): int(row["ordinal"]) for row in rows}
-
-
-def _add_thread(
-    batch: _Batch,
-    tenant_id: TenantId,
-    fmt: str,
-    thread: SourceThread,
-    user: str | None,
-    default_time: datetime | None,
-    skipped: Counter[str],
-) -> None:
-    thread_id = f"{fmt}/{thread.source_id}"
-    own_speaker = _own_speaker(thread, user)
-    start = thread.started_at or default_time
-    rows = list(_message_rows(tenant_id, thread_id, thread.messages, own_speaker, start))
-    skipped["no_time"] += len(thread.messages) - len(rows)
-    skipped += Counter()
-    if not rows:
-        return
-    batch.messages += rows
-    batch.threads.append(
-        {
-            "tenant_id": tenant_id,
-            "thread_id": thread_id,
-            "format": fmt,
-            "title": re.sub(r"[\s\x00-\x1f\x7f]+", " ", thread.title).strip()[:_TITLE_CHARS],
-            "own_speaker": own_speaker,
-            "started_at": thread.started_at or rows[0]["said_at"],
-        }
-    )
-
-
-def _message_rows(
-    tenant_id: TenantId,
-    thread_id: str,
-    messages: Sequence[SourceMessage],
-    own_speaker: str | None,
-    start: datetime | None,
-) -> Iterator[Row]:
-    for place, message in enumerate(messages):
-        said_at = message.said_at or (start and start + timedelta(milliseconds=place))
-        if said_at is None:
-            continue
-        is_own = message.role is Role.USER and (
-            message.speaker is None
-            or own_speaker is None
-            or message.speaker.casefold() == own_speaker.casefold()
-        )
-        yield {
-            "thread_id": thread_id,
-            "message_id": str(derive_id("message", tenant_id, thread_id, message.source_id)),
-            "source_id": message.source_id,
-            "role": message.role.value,
-            "speaker": message.speaker,
-            "is_own": is_own,
-            "text": message.text,
-            "said_at": said_at.astimezone(UTC),
-            "token_count": estimate_tokens(message.text),
-            "place": place,
-        }
-
-
-def _own_speaker(thread: SourceThread, user: str | None) -> str | None:
-    """The speaker who is the user: as told, else the only one named (spec X9)."""
-    named = {m.speaker for m in thread.messages if m.role is Role.USER and m.speaker}
-    if not named:
-        return None
-    if user is not None:
-        return next((n for n in named if n.casefold() == user.casefold()), user)
-    if len(named) > 1:
-        raise AmbiguousSpeakerError(
-            f"thread {thread.source_id} has several speakers ({', '.join(sorted(named))}): "
-            "say which one is the user with --user NAME"
-        )
-    return named.pop()
 
 
 def _copy(connection: RowConnection, frame: pl.DataFrame) -> None:

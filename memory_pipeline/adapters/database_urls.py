@@ -9,7 +9,6 @@ from contextlib import closing
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy.engine import URL
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.postgres import DatabaseUnavailableError, check_reachable
@@ -40,6 +39,8 @@ def dagster_url() -> str:
 
 def sqlalchemy_url(libpq_url: str) -> str:
     """The same database for SQLAlchemy: a bare `postgresql://` would pick another driver."""
+    from sqlalchemy.engine import URL  # takes half a second, which most commands need not spend
+
     parts = dict(conninfo_to_dict(libpq_url))
     host = str(parts.pop("host", "") or "")
     port = parts.pop("port", None)

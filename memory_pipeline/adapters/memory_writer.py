@@ -24,6 +24,7 @@ from memory_pipeline.domain.ids import derive_id
 
 _STALE_PLAN = "MP001"
 _OUT_OF_ORDER = "MP002"
+_ALREADY_FOLDED = "MP003"
 
 _EPISODE_STATUS = {"folded": "done", "given_up": "given_up", "skipped": "skipped"}
 
@@ -34,6 +35,17 @@ class StalePlanError(RuntimeError):
 
 class OutOfOrderError(RuntimeError):
     """The episode's turn has passed or not yet come; nothing was written."""
+
+
+class AlreadyFoldedError(OutOfOrderError):
+    """The generation holds the episode: another process was faster, or it is a replay."""
+
+
+_REFUSALS: dict[str, type[RuntimeError]] = {
+    _STALE_PLAN: StalePlanError,
+    _OUT_OF_ORDER: OutOfOrderError,
+    _ALREADY_FOLDED: AlreadyFoldedError,
+}
 
 
 def apply_changes(
@@ -47,7 +59,8 @@ def apply_changes(
 
     `vectors` maps statements of new facts and names of new entities to unit vectors. Raises
     `StalePlanError` when the generation moved since the plan, `OutOfOrderError` when the episode
-    is not the next one; in both cases, as after any crash, nothing is written.
+    is not the next one, its subclass `AlreadyFoldedError` when the generation has it; in all
+    cases, as after any crash, nothing is written.
     """
     head = changes.head
     keys: Row = {
@@ -62,7 +75,9 @@ def apply_changes(
             execute(connection, "claim_version", keys | {"version": head.version})
             _write_entities(connection, changes, keys, vectors)
             _write_facts(connection, changes, keys, vectors)
+            _write_evidence(connection, changes, keys)
             _write_accounts(connection, changes, keys)
+            _write_judgements(connection, changes, keys)
             _write_remarks(connection, changes, keys)
             execute_many(
                 connection,
@@ -72,11 +87,10 @@ def apply_changes(
             _write_status(connection, changes, keys, counts or {})
     except psycopg.Error as error:
         message = str(error).strip().splitlines()[0] if str(error) else "refused"
-        if error.sqlstate == _STALE_PLAN:
-            raise StalePlanError(message) from error
-        if error.sqlstate == _OUT_OF_ORDER:
-            raise OutOfOrderError(message) from error
-        raise
+        refusal = _REFUSALS.get(error.sqlstate or "")
+        if refusal is None:
+            raise
+        raise refusal(message) from error
 
 
 def _vector(vectors: Mapping[str, Sequence[float]], text: str) -> HalfVector | None:
@@ -150,6 +164,9 @@ def _write_facts(
             for v in changes.versions
         ],
     )
+
+
+def _write_evidence(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
     execute_many(
         connection,
         "insert_evidence",
@@ -221,6 +238,9 @@ def _write_accounts(connection: RowConnection, changes: ChangeSet, keys: Row) ->
         "insert_message_outcome",
         [keys | {"message_id": n.message_id, "reason": n.reason} for n in changes.nothing_said],
     )
+
+
+def _write_judgements(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
     execute_many(
         connection,
         "insert_judgement",

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from pgvector.psycopg import register_vector
 from psycopg import Connection
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
@@ -97,6 +96,8 @@ class Database:
 
 
 def _configure(connection: RowConnection) -> None:
+    from pgvector.psycopg import register_vector  # loads numpy: not for commands that only ask
+
     connection.autocommit = True
     register_vector(connection)
 

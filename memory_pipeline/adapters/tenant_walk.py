@@ -4,10 +4,11 @@ Belongs here: what is next, what is stored already, where strides begin (spec X2
 Does not: the stages' rules, the write, Dagster.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import open_live_generation
@@ -37,6 +38,29 @@ class Workshop:
     recipe: Recipe
     policy: Policy
     extraction_threads: int = 4
+
+
+class MissingExtractionError(RuntimeError):
+    """A walk that may not extract met an episode without a stored extraction."""
+
+
+@dataclass(frozen=True)
+class _Extraction:
+    """What one window of a stride says, and where that comes from."""
+
+    guarded: GuardedGraph
+    input_digest: str
+    is_stored: bool = False
+    is_given_up: bool = False
+
+
+_Stored = Mapping[EpisodeId, tuple[str, Any]]
+_Result = _Extraction | ExtractionError | MissingExtractionError
+
+
+def _given_up(digest: str) -> _Extraction:
+    empty = GuardedGraph(tier=Tier.NONE, tier_reason="given up after failed attempts")
+    return _Extraction(empty, digest, is_given_up=True)
 
 
 @dataclass(frozen=True)
@@ -87,26 +111,33 @@ class TenantWalk:
         self._conversations.set_aside_late(self._tenant_id)
         return self._conversations.walk_episodes(self._tenant_id)
 
-    def walk(self, ordinals: frozenset[int] | None = None) -> Iterator[WalkedEpisode]:
+    def walk(
+        self, ordinals: frozenset[int] | None = None, *, may_extract: bool = True
+    ) -> Iterator[WalkedEpisode]:
         """Open episodes (of the given ordinals) in position order, each extracted.
 
-        Lazy: with a stride of 1 the next episode is extracted after the caller has written the
-        last one. Raises `OutOfOrderError` before any work when an open episode outside
-        `ordinals` comes before one inside, and `ExtractionError` when an episode fails under
-        its cap, which defers all behind it.
-        """
-        episodes = self._in_turn(ordinals)
-        while episodes:
-            folded = self._store.head().folded_count
-            stride = self._workshop.policy.context_stride
-            size = stride - folded % stride
-            yield from self._stride(episodes[:size], folded - folded % stride)
-            episodes = episodes[size:]
+        Lazy: a stride is extracted after the caller has written the last one, so every episode
+        must be folded, here or by another process, before the next is asked for. Without
+        `may_extract` stored extractions are used as they are (spec G6).
 
-    def _in_turn(self, ordinals: frozenset[int] | None) -> list[Row]:
+        Raises `OutOfOrderError` before any work when an open episode outside `ordinals` comes
+        before one inside, `ExtractionError` when an episode fails under its cap, which defers all
+        behind it, and `MissingExtractionError` when none is stored and none may be made.
+        """
+        self._check_turn(ordinals)
+        last: EpisodeId | None = None
+        while episodes := self._conversations.take_stride(
+            self._tenant_id, self.generation_id, self._workshop.policy, ordinals
+        ):
+            if episodes[0]["episode_id"] == last:
+                raise OutOfOrderError(f"episode {episodes[0]['ordinal']} was not folded")
+            last = EpisodeId(episodes[0]["episode_id"])
+            yield from self._stride(episodes, may_extract=may_extract)
+
+    def _check_turn(self, ordinals: frozenset[int] | None) -> None:
         episodes = self.open_episodes()
         if ordinals is None:
-            return episodes
+            return
         chosen = [row for row in episodes if row["ordinal"] in ordinals]
         for row, first in zip(chosen, episodes, strict=False):
             if row["ordinal"] != first["ordinal"]:
@@ -115,72 +146,102 @@ class TenantWalk:
                     f"before episode {row['ordinal']}: process it first, or let "
                     "`memory-pipeline run` choose"
                 )
-        return chosen
 
-    def _stride(self, episodes: Sequence[Row], boundary: int) -> Iterator[WalkedEpisode]:
+    def _stride(self, episodes: Sequence[Row], *, may_extract: bool) -> Iterator[WalkedEpisode]:
         """One stride: all extractions first, side by side, then each episode in turn."""
         windows = self._conversations.windows(self._tenant_id, episodes)
-        known = self._store.known_lists(
-            windows, self._workshop.policy, self._store.known_as_of(boundary)
-        )
-        extracted, failures = self._extract_all(episodes, windows, known)
+        stored = self._store.stored_extractions([w.episode_id for w in windows])
+        if may_extract:
+            known = self._store.known_lists(
+                windows, self._workshop.policy, self._store.known_as_of(episodes[0]["boundary"])
+            )
+            extracted = self._extract_all(episodes, windows, known, stored)
+        else:
+            extracted = self._stored_only(episodes, stored)
         for row in episodes:
-            episode_id = EpisodeId(row["episode_id"])
-            if episode_id in failures:
-                raise failures[episode_id]
-            guarded, digest, is_stored = extracted[episode_id]
+            result = extracted[EpisodeId(row["episode_id"])]
+            if isinstance(result, RuntimeError):
+                raise result
             yield WalkedEpisode(
                 tenant_id=self._tenant_id,
-                episode_id=episode_id,
+                episode_id=EpisodeId(row["episode_id"]),
                 ordinal=row["ordinal"],
                 ended_at=row["ended_at"],
-                guarded=guarded,
-                input_digest=digest,
-                is_stored=is_stored,
-                is_given_up=self._is_given_up(row),
+                guarded=result.guarded,
+                input_digest=result.input_digest,
+                is_stored=result.is_stored,
+                is_given_up=result.is_given_up,
                 folder=self._folder,
             )
 
-    def _is_given_up(self, row: Row) -> bool:
-        attempts: int = row["extraction_attempts"]
+    def _is_at_cap(self, attempts: int) -> bool:
         return attempts >= self._workshop.policy.extraction_attempts
 
+    def _stored_only(self, episodes: Sequence[Row], stored: _Stored) -> dict[EpisodeId, _Result]:
+        """Extractions as they are stored, whatever has changed since."""
+        results: dict[EpisodeId, _Result] = {}
+        for row in episodes:
+            episode_id = EpisodeId(row["episode_id"])
+            if self._is_at_cap(row["extraction_attempts"]):
+                results[episode_id] = _given_up("")
+            elif episode_id in stored:
+                digest, payload = stored[episode_id]
+                results[episode_id] = _Extraction(
+                    GuardedGraph.model_validate(payload), digest, is_stored=True
+                )
+            else:
+                results[episode_id] = MissingExtractionError(
+                    f"episode {row['ordinal']} of tenant {self._tenant_id} has no stored "
+                    "extraction: start at extracted_graphs"
+                )
+        return results
+
     def _extract_all(
-        self, episodes: Sequence[Row], windows: Sequence[Window], known: Sequence[KnownLists]
-    ) -> tuple[dict[EpisodeId, tuple[GuardedGraph, str, bool]], dict[EpisodeId, ExtractionError]]:
+        self,
+        episodes: Sequence[Row],
+        windows: Sequence[Window],
+        known: Sequence[KnownLists],
+        stored: _Stored,
+    ) -> dict[EpisodeId, _Result]:
         """Extractions of a stride, stored ones reused, new ones stored before any is folded."""
-        stored = self._store.stored_extractions([w.episode_id for w in windows])
-        done: dict[EpisodeId, tuple[GuardedGraph, str, bool]] = {}
+        results: dict[EpisodeId, _Result] = {}
         todo: list[tuple[Window, KnownLists, str]] = []
         for row, window, lists in zip(episodes, windows, known, strict=True):
             digest = extraction_digest(window, lists, self._workshop.extractor)
             old_digest, payload = stored.get(window.episode_id, ("", None))
-            if self._is_given_up(row):
-                empty = GuardedGraph(tier=Tier.NONE, tier_reason="given up after failed attempts")
-                done[window.episode_id] = (empty, digest, False)
+            if self._is_at_cap(row["extraction_attempts"]):
+                results[window.episode_id] = _given_up(digest)
             elif old_digest == digest:
-                done[window.episode_id] = (GuardedGraph.model_validate(payload), digest, True)
+                results[window.episode_id] = _Extraction(
+                    GuardedGraph.model_validate(payload), digest, is_stored=True
+                )
             else:
                 todo.append((window, lists, digest))
-        failures: dict[EpisodeId, ExtractionError] = {}
+        new: dict[EpisodeId, _Extraction] = {}
         for (window, _, digest), result in zip(todo, self._run_extractor(todo), strict=True):
             if isinstance(result, ExtractionError):
-                self._conversations.record_failure(self._tenant_id, window.episode_id, str(result))
-                failures[window.episode_id] = result
+                results[window.episode_id] = self._failure(window, digest, result)
             else:
-                done[window.episode_id] = (result, digest, False)
-        self._store.store_extractions(
-            [
-                {
-                    "episode_id": window.episode_id,
-                    "input_digest": digest,
-                    "payload": done[window.episode_id][0].model_dump(mode="json"),
-                }
-                for window, _, digest in todo
-                if window.episode_id in done
-            ]
+                new[window.episode_id] = _Extraction(result, digest)
+        if new:
+            self._store.store_extractions(
+                [
+                    {
+                        "episode_id": episode_id,
+                        "input_digest": extraction.input_digest,
+                        "payload": extraction.guarded.model_dump(mode="json"),
+                    }
+                    for episode_id, extraction in new.items()
+                ]
+            )
+        return results | new
+
+    def _failure(self, window: Window, digest: str, error: ExtractionError) -> _Result:
+        """Count the attempt: under the cap it defers, at the cap the episode is given up (E5)."""
+        attempts = self._conversations.record_failure(
+            self._tenant_id, window.episode_id, str(error)
         )
-        return done, failures
+        return _given_up(digest) if self._is_at_cap(attempts) else error
 
     def _run_extractor(
         self, todo: Sequence[tuple[Window, KnownLists, str]]

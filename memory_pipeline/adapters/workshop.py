@@ -10,7 +10,6 @@ from functools import lru_cache
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import check_vector_width
-from memory_pipeline.adapters.local_embedder import load_embedder
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_walk import Workshop
 from memory_pipeline.domain.embedding import Embedder
@@ -18,7 +17,6 @@ from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import Policy, make_policy
 from memory_pipeline.domain.recipe import Recipe, sorted_settings
 from memory_pipeline.stages.guard import GUARD_VERSION
-from memory_pipeline.stages.heuristics import HeuristicExtractor, load_heuristic_extractor
 from memory_pipeline.stages.judge import Judge, RulesJudge
 from memory_pipeline.stages.ports import Extractor
 from memory_pipeline.stages.resolve import RESOLVER_VERSION
@@ -30,11 +28,16 @@ class UnknownTenantError(LookupError):
 
 @lru_cache(maxsize=1)
 def _embedder(name: str) -> Embedder:
+    from memory_pipeline.adapters.local_embedder import load_embedder
+
     return load_embedder(name)
 
 
 @lru_cache(maxsize=1)
 def _extractor() -> Extractor:
+    # Imported here, so that commands that extract nothing do not load the rules.
+    from memory_pipeline.stages.heuristics import load_heuristic_extractor
+
     return load_heuristic_extractor()
 
 
@@ -52,6 +55,8 @@ def make_recipe(policy: Policy, embedder: Embedder, extractor: str, judge: str) 
 
 def configured_recipe() -> Recipe:
     """The recipe of a tenant without settings of its own; loads no model and no parser."""
+    from memory_pipeline.stages.heuristics import HeuristicExtractor
+
     policy = make_policy(environment.setting_overrides())
     return Recipe(
         extractor=HeuristicExtractor.version,

@@ -6,7 +6,7 @@ Belongs here: arguments, progress, counts. Does not: formats, windows, stages.
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.workshop import UnknownTenantError, tenant_policy
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.domain.conversation import Skipped, SourceThread
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.importers.registry import AUTO, detect, expand, read_exports
 
@@ -94,18 +95,17 @@ def import_files(
     files = expand(paths)
     store = ConversationStore(database)
     totals = [0, 0]
+    read = [0]
     skipped: Counter[str] = Counter()
-    with _progress("importing messages", None) as advance_to:
+    with _progress("reading messages", None) as advance_to:
         for path in files:
             name = detect(path).name if fmt == AUTO else fmt
-            before = totals[1]
             threads, messages, left_out = store.import_threads(
                 tenant_id,
                 name,
-                read_exports([path], fmt, user),
+                _counted(read_exports([path], fmt, user), read, advance_to),
                 user=user,
                 default_time=default_time,
-                on_progress=lambda count, before=before: advance_to(before + count),
             )
             totals[0] += threads
             totals[1] += messages
@@ -113,6 +113,17 @@ def import_files(
     episodes = store.register_episodes(tenant_id, tenant_policy(database, tenant_id, {}))
     _register_partitions(store, tenant_id)
     return ImportReport(totals[0], totals[1], episodes, dict(skipped))
+
+
+def _counted(
+    items: Iterable[SourceThread | Skipped], read: list[int], advance_to: Callable[[int], None]
+) -> Iterator[SourceThread | Skipped]:
+    """The same items, moving the progress by the messages that went by."""
+    for item in items:
+        yield item
+        if isinstance(item, SourceThread):
+            read[0] += len(item.messages)
+            advance_to(read[0])
 
 
 def _register_partitions(store: ConversationStore, tenant_id: TenantId) -> None:
@@ -171,8 +182,9 @@ def run_tenant(
     context_stride: int | None = None,
 ) -> int:
     """One Dagster run over a tenant's open episodes; how many it processed."""
-    from memory_pipeline.defs.runs import WalkFailedError, run_walk
+    from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk
 
+    _check_stage(stage)
     store.set_aside_late(tenant_id)
     open_ordinals = [
         row["ordinal"]
@@ -189,22 +201,25 @@ def run_tenant(
             count[0] += 1
             advance_to(count[0])
 
+        options = RunOptions(stage=stage, context_stride=context_stride, on_folded=folded)
+        first, last = min(open_ordinals), max(open_ordinals)
         try:
-            run_walk(
-                session.dagster_instance(),
-                tenant_id,
-                min(open_ordinals),
-                max(open_ordinals),
-                stage=stage,
-                context_stride=context_stride,
-                on_folded=folded,
-            )
+            run_walk(session.dagster_instance(), tenant_id, first, last, options)
         except WalkFailedError as error:
             raise CommandError(
                 f"{error} ({count[0]} of {len(open_ordinals)} episodes are done and kept; "
                 "run again to go on)"
             ) from error
     return count[0]
+
+
+def _check_stage(stage: str | None) -> None:
+    from memory_pipeline.defs.assets.walked_episodes import STAGES
+
+    if stage is not None and stage not in STAGES:
+        raise CommandError(
+            f"there is no stage {stage!r}: choose one of {', '.join(STAGES)}", ExitCode.WRONG_USAGE
+        )
 
 
 def _tenant_id(name: str) -> TenantId:

@@ -5,13 +5,19 @@ Belongs here: the contract between the walk's multi_asset and the write. Does no
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.adapters.memory_writer import StalePlanError, apply_changes
+from memory_pipeline.adapters.memory_writer import (
+    AlreadyFoldedError,
+    OutOfOrderError,
+    StalePlanError,
+    apply_changes,
+)
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_walk import WalkedEpisode
 from memory_pipeline.defs.progress import episode_folded
@@ -31,21 +37,40 @@ class FoldedEpisode:
     counts: dict[str, Any]
 
 
+Walked = Generator[WalkedEpisode, None, None]
+
+
 class EpisodeStream:
     """A one-shot stream of episodes; `on_folded` hears of each after its transaction."""
 
-    def __init__(
-        self, episodes: Iterator[WalkedEpisode], on_folded: Callable[[FoldedEpisode], None]
-    ) -> None:
+    def __init__(self, episodes: Walked, on_folded: Callable[[FoldedEpisode], None]) -> None:
         self._episodes = episodes
         self._on_folded = on_folded
 
-    def __iter__(self) -> Iterator[WalkedEpisode]:
-        return self._episodes
+    def fold_each(self, fold: Callable[[WalkedEpisode], FoldedEpisode | None]) -> None:
+        """Pull, fold and report each episode.
 
-    def folded(self, episode: FoldedEpisode) -> None:
-        """Tell the walk that this episode is committed."""
-        self._on_folded(episode)
+        A refusal is thrown into the stream, which may go on with another tenant; any other error
+        closes the stream before it goes on, so that the committed episodes are reported.
+        """
+        with closing(self._episodes) as episodes:
+            walked = next(episodes, None)
+            while walked is not None:
+                try:
+                    folded = fold(walked)
+                except OutOfOrderError as refusal:
+                    walked = _thrown_into(episodes, refusal)
+                    continue
+                if folded is not None:
+                    self._on_folded(folded)
+                walked = next(episodes, None)
+
+
+def _thrown_into(episodes: Walked, refusal: OutOfOrderError) -> WalkedEpisode | None:
+    try:
+        return episodes.throw(refusal)
+    except StopIteration:
+        return None
 
 
 @dataclass(frozen=True)
@@ -71,17 +96,20 @@ class FoldIOManager(dg.IOManager):
         if isinstance(obj, Receipt):
             obj.check()
             return
-        for walked in obj:
-            obj.folded(fold_episode(self._database(), walked))
-            episode_folded()
+        database = self._database()
+        obj.fold_each(lambda walked: fold_episode(database, walked))
 
     def load_input(self, context: dg.InputContext) -> None:
         """Raise: no asset reads memory through Dagster's inputs."""
         raise NotImplementedError("memory is read from its tables, not passed between assets")
 
 
-def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode:
-    """Plan and write one episode; a plan that turns out stale is remade on the new state."""
+def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode | None:
+    """Plan and write one episode; a plan that turns out stale is remade on the new state.
+
+    None when another process folded the episode meanwhile: its rows are the same. Raises
+    `OutOfOrderError` when it is not the episode's turn.
+    """
     survivors: frozenset[str] = frozenset()
     for attempt in range(1, _PLANS + 1):
         plan = walked.plan(survivors)
@@ -95,6 +123,9 @@ def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode:
                 raise
             survivors |= survivors_of(plan)
             continue
+        except AlreadyFoldedError:
+            return None
+        episode_folded()
         return FoldedEpisode(walked=walked, plan=plan, counts=counts)
     raise AssertionError("unreachable: the last attempt returns or raises")
 

@@ -14,3 +14,9 @@ walk_episodes = dg.define_asset_job(
     selection=dg.AssetSelection.assets(*STAGES).without_checks(),
     description="Take episodes of one tenant into its memory, in position order.",
 )
+
+check_memory = dg.define_asset_job(
+    "check_memory",
+    selection=dg.AssetSelection.checks_for_assets("facts"),
+    description="Check the invariants of all tenants' memory.",
+)

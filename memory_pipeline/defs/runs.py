@@ -4,6 +4,7 @@ Belongs here: tags, lock and configuration of such a run. Does not: what it does
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from uuid import uuid4
 
 import dagster as dg
@@ -23,9 +24,24 @@ class WalkFailedError(RuntimeError):
     """The run failed; the message is its cause. What was committed stays."""
 
 
-def walk_resources() -> dict[str, object]:
-    """The resources that the walk needs, by key."""
-    return {"walks": WalkResource(), FOLD_IO: FoldIOManager()}
+@dataclass(frozen=True)
+class RunOptions:
+    """How one run differs from the usual one.
+
+    `stage` starts at that stage, from the stored outputs of the one before; `on_folded` is called
+    after each folded episode; `walks` opens the walks.
+    """
+
+    stage: str | None = None
+    context_stride: int | None = None
+    on_folded: Callable[[], None] = lambda: None
+    walks: WalkResource | None = None
+
+
+def walk_resources(walks: WalkResource | None = None) -> dict[str, object]:
+    """The resources that the walk needs, by key; `walks` replaces what opens walks."""
+    walks = walks or WalkResource()
+    return {"walks": walks, FOLD_IO: FoldIOManager(walks.database)}
 
 
 def run_walk(
@@ -33,31 +49,28 @@ def run_walk(
     tenant_id: TenantId,
     first: int,
     last: int,
-    *,
-    stage: str | None = None,
-    context_stride: int | None = None,
-    on_folded: Callable[[], None] = lambda: None,
+    options: RunOptions | None = None,
 ) -> str:
     """Walk a tenant's ordinals `first` to `last` in this process; the Dagster run id.
 
-    `stage` starts at that stage, from the stored outputs of the one before. Raises
-    `WalkFailedError` with the cause when the run fails.
+    Raises `WalkFailedError` with the cause when the run fails.
     """
+    options = options or RunOptions()
     job = dg.Definitions(
-        assets=[walked_episodes], jobs=[walk_episodes], resources=walk_resources()
+        assets=[walked_episodes], jobs=[walk_episodes], resources=walk_resources(options.walks)
     ).resolve_job_def(WALK_JOB)
     run_id = str(uuid4())
     tags = range_tags(tenant_id, partition_number_of(first), partition_number_of(last))
     config: dict[str, object] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    if context_stride is not None:
-        config["resources"] = {"walks": {"config": {"context_stride": context_stride}}}
-    with hold_run_lock(memory_url(), run_id), episodes_counted_by(on_folded):
+    if options.context_stride is not None:
+        config["resources"] = {"walks": {"config": {"context_stride": options.context_stride}}}
+    with hold_run_lock(memory_url(), run_id), episodes_counted_by(options.on_folded):
         result = job.execute_in_process(
             run_id=run_id,
             instance=instance,
             tags={**tags, RUN_LOCK_TAG: "held"},
             run_config=config,
-            asset_selection=_from_stage(stage),
+            asset_selection=_from_stage(options.stage),
             raise_on_error=False,
         )
     if not result.success:

@@ -5,14 +5,13 @@ Belongs here: when the walk runs by itself. Does not: what is open (adapters) an
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.database_urls import memory_url
-from memory_pipeline.adapters.postgres import Row
 from memory_pipeline.defs.jobs import WALK_JOB, walk_episodes
 from memory_pipeline.defs.partitions import (
     TENANT_TAG,
@@ -33,6 +32,7 @@ _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.STARTING,
     dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
 ]
 
 
@@ -48,8 +48,12 @@ def new_episodes(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     rows = store.open_episodes_after(int(context.cursor or 0), _EPISODES_A_TICK)
     if not rows:
         return dg.SkipReason("no new episodes")
+    attempts: dict[TenantId, int] = defaultdict(int)
+    for row in rows:
+        tenant_id = TenantId(row["tenant_id"])
+        attempts[tenant_id] = max(attempts[tenant_id], row["extraction_attempts"])
     return dg.SensorResult(
-        run_requests=list(_range_requests(context.instance, store, rows)),
+        run_requests=list(_range_requests(context.instance, store, attempts)),
         cursor=str(max(row["ingest_seq"] for row in rows)),
     )
 
@@ -69,37 +73,33 @@ def sweep(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReaso
         for run in context.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
         if TENANT_TAG in run.tags
     }
-    rows = [
-        row
-        for row in store.open_episodes_after(0, _EPISODES_A_TICK)
-        if tenant_key(row["tenant_id"]) not in busy
-    ]
-    if not rows:
-        return dg.SkipReason(f"nothing is stuck; {len(ended)} dead runs ended")
-    return dg.SensorResult(
+    stuck = {
+        tenant_id: attempts
+        for tenant_id, attempts in store.tenants_with_open_episodes().items()
+        if tenant_key(tenant_id) not in busy
+    }
+    requests = [
         # Without a run key: a key once used is never launched again, and these runs died.
-        run_requests=[
-            dg.RunRequest(job_name=WALK_JOB, tags=request.tags)
-            for request in _range_requests(context.instance, store, rows)
-        ]
-    )
+        dg.RunRequest(job_name=WALK_JOB, tags=request.tags)
+        for request in _range_requests(context.instance, store, stuck)
+    ]
+    if not requests:
+        return dg.SkipReason(f"nothing is stuck; {len(ended)} dead runs ended")
+    return dg.SensorResult(run_requests=requests)
 
 
 def _range_requests(
-    instance: dg.DagsterInstance, store: ConversationStore, rows: list[Row]
+    instance: dg.DagsterInstance, store: ConversationStore, attempts: Mapping[TenantId, int]
 ) -> Iterator[dg.RunRequest]:
     """One range per tenant over its open episodes, partitions registered first, in order."""
-    by_tenant: dict[TenantId, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_tenant[TenantId(row["tenant_id"])].append(row)
     highest = store.highest_ordinals()
-    for tenant_id in sorted(by_tenant):
+    for tenant_id, attempt in sorted(attempts.items()):
         register_partitions(instance, tenant_id, partition_number_of(highest[tenant_id]))
+        store.set_aside_late(tenant_id)
         ordinals = [row["ordinal"] for row in store.walk_episodes(tenant_id)]
         if not ordinals:
             continue
         first, last = min(ordinals), max(ordinals)
-        attempt = max(row["extraction_attempts"] for row in by_tenant[tenant_id])
         yield dg.RunRequest(
             run_key=f"{tenant_key(tenant_id)}:{first}-{last}:{attempt}",
             job_name=WALK_JOB,

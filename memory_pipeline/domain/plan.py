@@ -4,10 +4,9 @@ Belongs here: which facts replace which (spec J4-J6, W2, W3), as values only.
 Does not: clocks, databases, models, and the choice of pairs (stages/deduplicate).
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from memory_pipeline.domain.changes import (
     ChangeSet,
@@ -18,7 +17,6 @@ from memory_pipeline.domain.changes import (
     MemoryState,
     PairReason,
     Verdict,
-    VersionClosure,
 )
 from memory_pipeline.domain.claim import (
     Claim,
@@ -27,8 +25,9 @@ from memory_pipeline.domain.claim import (
     ResolvedClaim,
     Uncertainty,
 )
+from memory_pipeline.domain.drafts import FactDrafts, is_same_triple
 from memory_pipeline.domain.fact import (
-    FIRST_INSTANT,
+    LAST_INSTANT,
     EndedReason,
     FactVersion,
     end_of,
@@ -36,7 +35,7 @@ from memory_pipeline.domain.fact import (
     next_known_instant,
     start_of,
 )
-from memory_pipeline.domain.ids import EntityId, EpisodeId, FactId, derive_id
+from memory_pipeline.domain.ids import EpisodeId, FactId, derive_id
 
 OBSERVER = "graph observations"
 """Subject of insights; exempt from the cascade (spec W3, I3)."""
@@ -60,21 +59,12 @@ def plan_changes(
     """
     known_at = next_known_instant(ended_at, state.head.last_known_at)
     plan = _Plan(state, episode_id, known_at, distinct, judgements, earlier_survivors)
-    plan.drop_refuted()
     plan.insert_survivors()
     plan.apply_closures()
     plan.apply_verdicts()
-    plan.cascade()
+    if state.has_links:
+        plan.drafts.cascade(state.user_id)
     return plan.change_set()
-
-
-@dataclass
-class _Draft:
-    """What a fact becomes: `before` is the believed version, None for a new fact."""
-
-    before: FactVersion | None
-    now: FactVersion
-    is_dropped: bool = False
 
 
 @dataclass
@@ -87,8 +77,8 @@ class _Plan:
     distinct: DistinctClaims
     judgements: tuple[Judgement, ...]
     earlier_survivors: frozenset[str]
-    drafts: dict[FactId, _Draft] = field(default_factory=dict)
-    claims: dict[str, ResolvedClaim] = field(default_factory=dict)
+    drafts: FactDrafts = field(init=False)
+    claims: dict[str, Claim] = field(default_factory=dict)
     fact_of: dict[str, FactId] = field(default_factory=dict)
     refuted: set[str] = field(default_factory=set)
     outcomes: list[FinalOutcome] = field(default_factory=list)
@@ -96,16 +86,14 @@ class _Plan:
     uncertainties: list[Uncertainty] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.drafts = {f.fact_id: _Draft(before=f, now=f) for f in self.state.facts}
-        self.claims = {c.claim.ref: c for c in self.distinct.claims}
+        self.drafts = FactDrafts(self.state.facts, self.episode_id, self.known_at)
+        self.claims = {c.claim.ref: c.claim for c in self.distinct.claims}
         self.outcomes = [FinalOutcome(outcome=o) for o in self.distinct.outcomes]
         self.uncertainties = list(self.distinct.uncertainties)
+        # A claim with any `new` verdict goes, and its own `old` verdicts with it (J4).
+        self.refuted = {j.ref for j in self.judgements if j.verdict is Verdict.NEW}
 
     # ---- claims
-
-    def drop_refuted(self) -> None:
-        """A claim with any `new` verdict goes, and its own `old` verdicts with it (J4)."""
-        self.refuted = {j.ref for j in self.judgements if j.verdict is Verdict.NEW}
 
     def insert_survivors(self) -> None:
         """New facts, each with its own stay; refuted claims end in the ledger."""
@@ -114,48 +102,49 @@ class _Plan:
             if claim.ref in self.refuted:
                 self._end(claim, Outcome.VERDICT_NEW, "the judge kept what was believed")
                 continue
-            limit = self._limit_by_older_start(claim)
-            if limit is not None and limit <= start_of(claim.valid_from):
-                self._end(claim, Outcome.UNCERTAIN, "replaces a fact that begins no later")
+            older = self._begins_no_earlier(claim)
+            limit = LAST_INSTANT if older is None else start_of(older.valid_from)
+            if min(limit, end_of(claim.valid_until)) <= start_of(claim.valid_from):
+                self._end(claim, Outcome.UNCERTAIN, "no period is left to hold it")
                 self.uncertainties.append(_whole_candidate(claim, "no period left to hold it"))
                 self.refuted.add(claim.ref)
                 continue
-            self._insert(resolved, limit)
+            self._insert(resolved, older)
 
-    def _limit_by_older_start(self, claim: Claim) -> datetime | None:
-        """Where the claim must end because what it changes begins no earlier (spec J6)."""
-        limits = [
-            start_of(self.drafts[j.fact_id].now.valid_from)
+    def _begins_no_earlier(self, claim: Claim) -> FactVersion | None:
+        """The first fact that the claim changes but that begins no earlier than it (J6)."""
+        facts = [
+            self.drafts.by_id[j.fact_id].now
             for j in self._changes()
             if j.ref == claim.ref
+            and not j.is_correction
             and j.pair_reason is not PairReason.ENDING
-            and start_of(claim.valid_from) <= start_of(self.drafts[j.fact_id].now.valid_from)
+            and start_of(claim.valid_from) <= start_of(self.drafts.by_id[j.fact_id].now.valid_from)
         ]
-        return min(limits, default=None)
+        return min(facts, key=lambda f: (start_of(f.valid_from), str(f.fact_id)), default=None)
 
-    def _insert(self, resolved: ResolvedClaim, limit: datetime | None) -> None:
+    def _insert(self, resolved: ResolvedClaim, older: FactVersion | None) -> None:
+        """Add the claim as a fact that ends, at the latest, where `older` begins."""
         claim = resolved.claim
-        valid_until = claim.valid_until
-        reason = EndedReason.ENDED if valid_until is not None else None
-        successor: FactId | None = None
-        if limit is not None and limit < end_of(valid_until):
-            valid_until, reason = limit, EndedReason.SUPERSEDED
-            successor = next(
-                j.fact_id
-                for j in self._changes()
-                if j.ref == claim.ref and start_of(self.drafts[j.fact_id].now.valid_from) == limit
-            )
-        fact = _new_fact(resolved, self.state, self.episode_id, self.known_at).model_copy(
-            update={
-                "valid_until": valid_until,
-                "ended_reason": reason,
-                "ended_by": self.episode_id if reason else None,
-                "successor_id": successor,
+        fact = _new_fact(resolved, self.state, self.episode_id, self.known_at)
+        if older is not None and start_of(older.valid_from) < end_of(claim.valid_until):
+            ending: dict[str, object] = {
+                "valid_until": older.valid_from,
+                "ended_reason": EndedReason.SUPERSEDED,
+                "ended_by": self.episode_id,
+                "successor_id": older.fact_id,
             }
+            fact = fact.model_copy(update=ending)
+        elif claim.valid_until is not None:
+            ending = {"ended_reason": EndedReason.ENDED, "ended_by": self.episode_id}
+            fact = fact.model_copy(update=ending)
+        is_renewal = any(
+            is_same_triple(old, fact) and end_of(old.valid_until) <= start_of(fact.valid_from)
+            for old in self.state.facts
         )
-        self.drafts[fact.fact_id] = _Draft(before=None, now=fact)
+        self.drafts.add(fact)
         self.fact_of[claim.ref] = fact.fact_id
-        self._end(claim, Outcome.INSERTED, "", fact.fact_id)
+        self._end(claim, Outcome.RENEWED if is_renewal else Outcome.INSERTED, "", fact.fact_id)
         self._cite(claim, fact.fact_id, "asserted")
 
     # ---- endings and verdicts
@@ -163,12 +152,13 @@ class _Plan:
     def apply_closures(self) -> None:
         """Endings of live facts the user stated (spec D2); repeats count as reinforcement."""
         for closure in self.distinct.closures:
-            claim = self.claims[closure.ref].claim
-            self._close(closure.fact_id, closure.valid_until, EndedReason.ENDED)
+            claim = self.claims[closure.ref]
+            self.fact_of[claim.ref] = closure.fact_id
+            self.drafts.close(closure.fact_id, closure.valid_until, EndedReason.ENDED)
             self._end(claim, Outcome.CLOSED, "", closure.fact_id)
             self._cite(claim, closure.fact_id, "closed")
         for restated in self.distinct.restatements:
-            claim = self.claims[restated.ref].claim
+            claim = self.claims[restated.ref]
             self.fact_of[claim.ref] = restated.fact_id
             is_race = restated.ref in self.earlier_survivors
             outcome = Outcome.RACE if is_race else Outcome.REINFORCED
@@ -177,116 +167,36 @@ class _Plan:
 
     def apply_verdicts(self) -> None:
         """What `old` verdicts do to the facts they name (spec J5, J6), earliest heir first."""
-        changes = sorted(self._changes(), key=self._heir_order)
-        for judgement in changes:
-            claim = self.claims[judgement.ref].claim
+        for judgement in sorted(self._changes(), key=self._heir_order):
+            claim = self.claims[judgement.ref]
+            heir = self.fact_of.get(judgement.ref)
             match judgement.pair_reason:
                 case PairReason.RESTATED:
-                    self._reopen(judgement.fact_id)
+                    self.drafts.reopen(judgement.fact_id)
                 case PairReason.REDATED:
-                    self._redate(judgement.fact_id, claim)
+                    self.drafts.redate(judgement.fact_id, claim.valid_from)
                 case PairReason.ENDING if claim.valid_until is not None:
-                    self._close(judgement.fact_id, claim.valid_until, EndedReason.ENDED)
+                    self.drafts.close(judgement.fact_id, claim.valid_until, EndedReason.ENDED)
+                case _ if heir == judgement.fact_id:
+                    pass  # what the claim repeats can't be replaced by it
                 case _ if judgement.is_correction:
-                    self._invalidate(judgement.fact_id, self.fact_of.get(judgement.ref))
-                case _:
-                    self._supersede(judgement.fact_id, claim, self.fact_of.get(judgement.ref))
+                    self.drafts.drop(judgement.fact_id, EndedReason.INVALIDATED, heir)
+                case _ if heir is not None:
+                    self.drafts.supersede(judgement.fact_id, heir)
 
     def _changes(self) -> list[Judgement]:
         return [
             j
             for j in self.judgements
-            if j.verdict is Verdict.OLD and j.ref not in self.refuted and j.ref in self.claims
+            if j.verdict is Verdict.OLD
+            and j.ref not in self.refuted
+            and j.ref in self.claims
+            and j.fact_id in self.drafts.by_id
         ]
 
-    def _heir_order(self, judgement: Judgement) -> tuple[datetime, int]:
-        claim = self.claims[judgement.ref].claim
-        return (start_of(claim.valid_from), claim.order)
-
-    def _close(self, fact_id: FactId, until: datetime, reason: EndedReason) -> None:
-        """End a fact at `until`; a start that was only the message's time gives way to it."""
-        now = self.drafts[fact_id].now
-        if start_of(now.valid_from) >= until:
-            if now.has_stated_start:
-                self._invalidate(fact_id, None)
-                return
-            now = now.model_copy(update={"valid_from": None})
-        self._revise(now, valid_until=until, ended_reason=reason, ended_by=self.episode_id)
-
-    def _supersede(self, fact_id: FactId, claim: Claim, heir: FactId | None) -> None:
-        draft = self.drafts[fact_id]
-        now, start = draft.now, start_of(claim.valid_from)
-        if draft.is_dropped or now.successor_id is not None or start <= start_of(now.valid_from):
-            return
-        if now.ended_reason is EndedReason.ENDED and now.valid_until is not None:
-            self._revise(now, successor_id=heir)  # an end the user stated beats a derived one
-            return
-        if start < end_of(now.valid_until):
-            self._revise(
-                now,
-                valid_until=start,
-                ended_reason=EndedReason.SUPERSEDED,
-                ended_by=self.episode_id,
-                successor_id=heir,
-            )
-
-    def _reopen(self, fact_id: FactId) -> None:
-        self._revise(
-            self.drafts[fact_id].now,
-            valid_until=None,
-            ended_reason=None,
-            ended_by=None,
-            successor_id=None,
-        )
-
-    def _redate(self, fact_id: FactId, claim: Claim) -> None:
-        now = self.drafts[fact_id].now
-        if start_of(claim.valid_from) < end_of(now.valid_until):
-            self._revise(now, valid_from=claim.valid_from, has_stated_start=True)
-
-    def _invalidate(self, fact_id: FactId, heir: FactId | None) -> None:
-        draft = self.drafts[fact_id]
-        if draft.is_dropped:
-            return
-        draft.is_dropped = True
-        draft.now = draft.now.model_copy(
-            update={
-                "ended_reason": EndedReason.INVALIDATED,
-                "ended_by": self.episode_id,
-                "successor_id": heir,
-            }
-        )
-
-    def _revise(self, fact: FactVersion, **changes: object) -> None:
-        self.drafts[fact.fact_id].now = fact.model_copy(update=changes)
-
-    # ---- cascade
-
-    def cascade(self) -> None:
-        """Facts about what is no longer reachable from the user end with the last link (W3)."""
-        if not self.state.has_links:
-            return
-        before = _reach(self.state.user_id, [d.before for d in self.drafts.values() if d.before])
-        after = _reach(self.state.user_id, self._links_after())
-        for draft in list(self.drafts.values()):
-            fact = draft.now
-            reach = after.get(fact.subject_id, FIRST_INSTANT)
-            if (
-                draft.is_dropped
-                or fact.subject_id == self.state.user_id
-                or (draft.before is None and start_of(fact.valid_from) >= reach)
-                or fact.subject_id not in before
-                or reach >= before[fact.subject_id]
-                or end_of(fact.valid_until) <= reach
-            ):
-                continue
-            self._close(
-                fact.fact_id, reach if reach > FIRST_INSTANT else self.known_at, EndedReason.CASCADE
-            )
-
-    def _links_after(self) -> list[FactVersion]:
-        """Links live before or new now, with the ends they have now."""
-        return [d.now for d in self.drafts.values() if not d.is_dropped]
+    def _heir_order(self, judgement: Judgement) -> tuple[datetime, int, str]:
+        claim = self.claims[judgement.ref]
+        return (start_of(claim.valid_from), claim.order, str(judgement.fact_id))
 
     # ---- result
 
@@ -305,64 +215,35 @@ class _Plan:
         )
         self.outcomes.append(FinalOutcome(outcome=line, fact_id=fact_id))
 
-    def _cite(self, claim: Claim, fact_id: FactId, kind: str) -> None:
+    def _cite(
+        self, claim: Claim, fact_id: FactId, kind: Literal["asserted", "reinforced", "closed"]
+    ) -> None:
         self.evidence.append(
-            EvidenceRow.model_validate(
-                {
-                    "fact_id": fact_id,
-                    "ref": claim.ref,
-                    "kind": kind,
-                    "evidence": claim.evidence,
-                    "quote": claim.evidence.quote if claim.evidence else "",
-                }
+            EvidenceRow(
+                fact_id=fact_id,
+                ref=claim.ref,
+                kind=kind,
+                evidence=claim.evidence,
+                quote=claim.evidence.quote if claim.evidence else "",
             )
         )
 
     def change_set(self) -> ChangeSet:
-        """Net versions: one per changed fact, however many changes met in the episode."""
-        closures: list[VersionClosure] = []
-        versions: list[FactVersion] = []
-        dirty: set[EntityId] = set()
-        for draft in self.drafts.values():
-            if draft.before is not None and draft.now == draft.before:
-                continue
-            dirty |= {e for e in (draft.now.subject_id, draft.now.object_id) if e}
-            if draft.before is None:
-                versions.append(draft.now)
-                continue
-            closures.append(_closure_of(draft))
-            if not draft.is_dropped:
-                versions.append(
-                    draft.now.model_copy(
-                        update={"version": draft.before.version + 1, "known_from": self.known_at}
-                    )
-                )
+        """Everything the write needs that follows from claims and verdicts."""
+        changed = [draft.now for draft in self.drafts.changed()]
+        dirty = {e for fact in changed for e in (fact.subject_id, fact.object_id) if e}
         return ChangeSet(
             head=self.state.head,
             episode_id=self.episode_id,
             known_at=self.known_at,
-            version_closures=tuple(sorted(closures, key=lambda c: str(c.fact_id))),
-            versions=tuple(sorted(versions, key=lambda v: str(v.fact_id))),
+            version_closures=self.drafts.closures(),
+            versions=self.drafts.versions(),
             evidence=tuple(self.evidence),
             outcomes=tuple(self.outcomes),
             judgements=self.judgements,
             uncertainties=tuple(self.uncertainties),
             dirty_entities=tuple(sorted(dirty, key=str)),
         )
-
-
-def _closure_of(draft: _Draft) -> VersionClosure:
-    before = draft.before
-    if before is None:
-        raise AssertionError("only a believed version can be closed")
-    if draft.is_dropped:
-        return VersionClosure(
-            fact_id=before.fact_id,
-            version=before.version,
-            ended_reason=draft.now.ended_reason,
-            successor_id=draft.now.successor_id,
-        )
-    return VersionClosure(fact_id=before.fact_id, version=before.version)
 
 
 def _new_fact(
@@ -396,26 +277,6 @@ def _new_fact(
         has_stated_start=claim.has_stated_start,
         opened_by=episode_id,
     )
-
-
-def _reach(user_id: EntityId, links: Iterable[FactVersion]) -> dict[EntityId, datetime]:
-    """Until when each entity is linked to the user: the best of its paths, each as long as its
-    shortest link (widest-path search)."""
-    outgoing: dict[EntityId, list[FactVersion]] = defaultdict(list)
-    for link in links:
-        if link.object_id is not None:
-            outgoing[link.subject_id].append(link)
-    reach = {user_id: end_of(None)}
-    queue = [user_id]
-    while queue:
-        source = queue.pop()
-        for link in outgoing[source]:
-            target = link.object_id
-            until = min(reach[source], end_of(link.valid_until))
-            if target is not None and until > reach.get(target, FIRST_INSTANT):
-                reach[target] = until
-                queue.append(target)
-    return reach
 
 
 def _whole_candidate(claim: Claim, reason: str) -> Uncertainty:

@@ -23,7 +23,8 @@ def digest(database: Database, tenant_id: TenantId) -> str:
     content = hashlib.sha256()
     with database.tenant(tenant_id) as connection:
         require_tenant(execute(connection, "reading_tenant", keys).fetchone(), tenant_id)
-        execute(connection, "digest_in_utc")
+        execute(connection, "read_in_utc")
+        execute(connection, "prefer_hash_joins")
         with connection.cursor(name="digest_lines") as lines:
             lines.itersize = _LINES_PER_FETCH
             lines.execute(query("digest_lines"), keys)

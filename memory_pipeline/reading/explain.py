@@ -4,6 +4,7 @@ Belongs here: explain and why-not as values. Does not: lists of facts (reading/f
 of all messages (reading/ledger).
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
@@ -14,7 +15,13 @@ from memory_pipeline.domain.fact import FactStatus
 from memory_pipeline.domain.ids import FactId, TenantId
 from memory_pipeline.reading.facts import status_of
 from memory_pipeline.reading.ledger import MessageEnd, end_of_message
-from memory_pipeline.reading.scope import Instant, NotFoundError, Reading, read
+from memory_pipeline.reading.scope import (
+    Instant,
+    NotFoundError,
+    Reading,
+    UnreadableError,
+    read,
+)
 
 _HEX_DIGITS = 32
 _MATCHES = 50
@@ -136,11 +143,13 @@ def find_fact(
 ) -> tuple[TenantId, FactId]:
     """The one fact whose id is, or begins with, these hex digits; of all tenants without one.
 
-    Raises ValueError for what can't be an id, `NotFoundError` for none and for several.
+    Raises `UnreadableError` for what can't be an id, `NotFoundError` for none and for several.
     """
     digits = fact_id.strip().replace("-", "").lower()
     if not 1 <= len(digits) <= _HEX_DIGITS or not set(digits) <= set("0123456789abcdef"):
-        raise ValueError(f"{fact_id!r} is no fact id: hex digits and dashes, all or the first ones")
+        raise UnreadableError(
+            f"{fact_id!r} is no fact id: write its hex digits, all or the first ones"
+        )
     keys = {
         "tenant_id": tenant_id,
         "first_id": UUID(digits.ljust(_HEX_DIGITS, "0")),
@@ -200,11 +209,11 @@ def why_not(database: Database, tenant_id: TenantId, text: str) -> list[Trace]:
 
     Letter case does not matter. Those that hold the most of the words come back, if that is at
     least half of them, best kind of answer first; at most 50 of each kind. Raises `NotFoundError`
-    for an unknown tenant, ValueError for a text without words.
+    for an unknown tenant, `UnreadableError` for a text without words.
     """
-    words = list(dict.fromkeys(text.lower().split()))
+    words = list(dict.fromkeys(re.findall(r"[\w']+", text.lower())))
     if not words:
-        raise ValueError("say which words to look for")
+        raise UnreadableError("say which words to look for")
     keys = {"words": words, "limit": _MATCHES}
     candidates, doubts, messages = read(
         database,

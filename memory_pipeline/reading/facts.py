@@ -64,7 +64,7 @@ def read_facts(
     """
     at = valid_at or datetime.now(UTC)
     parameters = {"valid_at": at, "known_at": known_at, "with_history": with_history}
-    (rows,) = read(database, tenant_id, ("read_facts", parameters))
+    _, rows = read(database, tenant_id, ("prefer_hash_joins", {}), ("read_facts", parameters))
     return [_fact(row, at, known_at) for row in rows]
 
 

@@ -43,9 +43,10 @@ class Ledger(Reading):
 
 def read_ledger(database: Database, tenant_id: TenantId) -> Ledger:
     """The account of the tenant's live memory. Raises `NotFoundError` for an unknown tenant."""
-    messages, candidates, episodes, uneven = read(
+    _, messages, candidates, episodes, uneven = read(
         database,
         tenant_id,
+        ("prefer_hash_joins", {}),
         ("ledger_messages", {}),
         ("ledger_candidates", {}),
         ("ledger_episodes", {}),

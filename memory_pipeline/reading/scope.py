@@ -17,6 +17,10 @@ class NotFoundError(LookupError):
     """What was asked for does not exist; the message says what to do."""
 
 
+class UnreadableError(ValueError):
+    """What was asked for can't be read: no id, no words; the message says what to write."""
+
+
 def _in_utc(instant: datetime) -> datetime:
     return instant.astimezone(UTC)
 

@@ -5,8 +5,9 @@ changes follow (domain/plan), similarities (they come with the state).
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
 
 from memory_pipeline.domain.changes import (
     Closure,
@@ -25,33 +26,41 @@ from memory_pipeline.domain.claim import (
     Uncertainty,
 )
 from memory_pipeline.domain.embedding import EmbeddingProfile
-from memory_pipeline.domain.fact import FactVersion, end_of, has_ended, start_of
+from memory_pipeline.domain.fact import TICK, FactVersion, end_of, has_ended, start_of
 from memory_pipeline.domain.ids import EntityId
 from memory_pipeline.domain.policy import Policy, is_single_valued
 
-_NEGATION = re.compile(r"\b(?:not|no|never|none|without|cannot|\w+n't|dislikes?|hates?|avoids?)\b")
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_UNIT = re.compile(r"(?<=\d)\s*([a-z€$£%]+)")
+_NEGATION = re.compile(
+    r"\b(?:not|no|nor|never|none|nothing|without|cannot|\w+n't|lacks?|refuses?"
+    r"|dislikes?|hates?|loathes?|detests?|avoids?|stopped|quit|quits|gave up|former|formerly|ex)\b"
+)
+_NUMBER = re.compile(
+    r"\d+(?:[.,:/-]\d+)*"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand"
+    r"|million|once|twice|half|double|first|second|third)\b"
+)
+_UNIT = re.compile(r"(?<=\d)\s*([a-z€$£%]+)|([€$£])(?=\s*\d)")
 _CALENDAR = re.compile(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    r"|\b(?:spring|summer|autumn|winter|morning|noon|afternoon|evening|night|weekend|daily|weekly"
+    r"|monthly|yearly)s?\b"
 )
-
-_PAIR_ORDER = {
-    PairReason.RESTATED: 0,
-    PairReason.REDATED: 0,
-    PairReason.SLOT: 1,
-    PairReason.ENDING: 2,
-    PairReason.NEAR_DUPLICATE: 3,
-    PairReason.BAND: 3,
-}
 
 
 def deduplicate(
-    graph: ResolvedGraph, state: MemoryState, profile: EmbeddingProfile, policy: Policy
+    graph: ResolvedGraph,
+    state: MemoryState,
+    profile: EmbeddingProfile,
+    policy: Policy,
+    earlier_survivors: frozenset[str] = frozenset(),
 ) -> DistinctClaims:
-    """Claims of one episode against memory and each other (spec D1-D5), pairs capped (J1)."""
-    work = _Deduplication(graph, state, profile, policy)
+    """Claims of one episode against memory and each other (spec D1-D5), pairs capped (J1).
+
+    `earlier_survivors` are refs that survived on a state that has moved since: where they now
+    repeat a committed fact they are judged all the same, so that what they replace ends (W2).
+    """
+    work = _Deduplication(graph, state, profile, policy, earlier_survivors)
     for claim in work.merge_equal_triples():
         work.place(claim)
     return work.result()
@@ -65,6 +74,7 @@ class _Deduplication:
     state: MemoryState
     profile: EmbeddingProfile
     policy: Policy
+    earlier_survivors: frozenset[str]
     survivors: list[ResolvedClaim] = field(default_factory=list)
     closures: list[Closure] = field(default_factory=list)
     restatements: list[Restatement] = field(default_factory=list)
@@ -76,12 +86,11 @@ class _Deduplication:
     def merge_equal_triples(self) -> list[ResolvedClaim]:
         """One claim per triple and stay; of repeats, the stated bounds win (spec D1, D4)."""
         merged: list[ResolvedClaim] = []
-        for resolved in self.graph.claims:
+        for resolved in self._without_unsure_endings():
             twin = next((i for i, m in enumerate(merged) if _is_same_stay(m, resolved)), None)
             if twin is None:
                 merged.append(resolved)
                 continue
-            merged[twin] = _merge(merged[twin], resolved)
             self.outcomes.append(
                 outcome_of(
                     resolved.claim,
@@ -89,58 +98,80 @@ class _Deduplication:
                     f"says the same as {merged[twin].claim.ref} of this episode",
                 )
             )
+            merged[twin] = _merge(merged[twin], resolved)
         return merged
+
+    def _without_unsure_endings(self) -> list[ResolvedClaim]:
+        """Claims but for those that would end a surer one of the same stay (D2)."""
+        least = self.policy.min_confidence
+        sure = [
+            c
+            for c in self.graph.claims
+            if c.claim.valid_until is None and c.claim.confidence >= least
+        ]
+        kept: list[ResolvedClaim] = []
+        for resolved in self.graph.claims:
+            claim = resolved.claim
+            is_unsure = claim.valid_until is not None and claim.confidence < least
+            if is_unsure and any(_is_same_stay(resolved, other) for other in sure):
+                self._doubt(claim)
+            else:
+                kept.append(resolved)
+        return kept
 
     def place(self, resolved: ResolvedClaim) -> None:
         """Decide whether a claim closes, repeats, duplicates or survives."""
-        self.kept.append(resolved)
         claim = resolved.claim
-        live_twin = self._live_twin(resolved)
-        if live_twin is not None:
-            self._place_repeat(claim, live_twin)
+        twin = self._twin(resolved)
+        if twin is not None:
+            if self._place_repeat(claim, twin):
+                self.kept.append(resolved)
+                if claim.ref in self.earlier_survivors:
+                    self._choose_pairs(resolved)
             return
         duplicate = self._near_duplicate(resolved)
         if duplicate:
-            self.kept.pop()
             self.outcomes.append(outcome_of(claim, Outcome.NEAR_DUPLICATE, duplicate))
             return
+        self.kept.append(resolved)
         self.survivors.append(resolved)
         self._choose_pairs(resolved)
 
-    def _live_twin(self, resolved: ResolvedClaim) -> FactVersion | None:
-        """The live fact of the same triple whose stay this claim speaks of."""
-        for fact in self.state.facts:
-            if (
-                is_same_triple(resolved, fact)
-                and not has_ended(fact.valid_until, resolved.claim.said_at)
-                and not _is_other_stay(resolved.claim, fact)
-            ):
-                return fact
-        return None
+    def _twin(self, resolved: ResolvedClaim) -> FactVersion | None:
+        """The fact of the same triple whose stay this claim speaks of."""
+        claim = resolved.claim
+        twins = [
+            fact
+            for fact in self.state.facts
+            if is_same_triple(resolved, fact) and _speaks_of(claim, fact)
+        ]
+        return min(twins, key=lambda fact: _distance(claim, fact), default=None)
 
-    def _place_repeat(self, claim: Claim, fact: FactVersion) -> None:
-        if claim.valid_until is not None:
-            if claim.confidence < self.policy.min_confidence:
-                self.kept.pop()
-                self.outcomes.append(
-                    outcome_of(claim, Outcome.UNCERTAIN, "an ending below min_confidence")
-                )
-                self.uncertainties.append(uncertainty_of(claim, "unsure ending"))
-                return
+    def _place_repeat(self, claim: Claim, fact: FactVersion) -> bool:
+        """Close or restate a fact; False when the claim is not sure enough to close it."""
+        is_sure = claim.confidence >= self.policy.min_confidence
+        is_redated = claim.has_stated_start and claim.valid_from != fact.valid_from
+        reason = PairReason.REDATED if is_redated else None
+        if claim.valid_until is not None and claim.valid_until != fact.valid_until:
+            if not is_sure:
+                self._doubt(claim)
+                return False
             self.closures.append(
                 Closure(ref=claim.ref, fact_id=fact.fact_id, valid_until=claim.valid_until)
             )
-            return
-        self.restatements.append(Restatement(ref=claim.ref, fact_id=fact.fact_id))
-        if claim.confidence < self.policy.min_confidence:
-            return
-        if fact.valid_until is not None:
-            reason = PairReason.RESTATED
-        elif claim.has_stated_start and claim.valid_from != fact.valid_from:
-            reason = PairReason.REDATED
         else:
-            return
-        self.pairs.append(Pair(ref=claim.ref, fact_id=fact.fact_id, reason=reason, similarity=1.0))
+            self.restatements.append(Restatement(ref=claim.ref, fact_id=fact.fact_id))
+            if claim.valid_until is None and fact.valid_until is not None:
+                reason = PairReason.RESTATED
+        if reason is not None and is_sure:
+            self.pairs.append(
+                Pair(ref=claim.ref, fact_id=fact.fact_id, reason=reason, similarity=1.0)
+            )
+        return True
+
+    def _doubt(self, claim: Claim) -> None:
+        self.outcomes.append(outcome_of(claim, Outcome.UNCERTAIN, "an ending below min_confidence"))
+        self.uncertainties.append(uncertainty_of(claim, "unsure ending"))
 
     def _near_duplicate(self, resolved: ResolvedClaim) -> str:
         """Why the claim is a mere rewording of something held; empty when it is not (spec D3)."""
@@ -187,10 +218,13 @@ class _Deduplication:
         has_same_object = same_object(resolved, fact)
         if resolved.claim.predicate == fact.predicate:
             return None if has_same_object else PairReason.SLOT
-        if has_same_object:
-            return PairReason.ENDING if resolved.claim.valid_until is not None else None
+        if has_same_object and resolved.claim.valid_until is not None:
+            return PairReason.ENDING
         if similarity >= self.profile.duplicate:
+            # It survived, so it differs in what a likeness does not show (D3).
             return PairReason.NEAR_DUPLICATE
+        if has_same_object:
+            return None
         return PairReason.BAND if similarity >= self.profile.band_low else None
 
     def result(self) -> DistinctClaims:
@@ -213,9 +247,8 @@ def _cap_pairs(
 ) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Single-valued slots, then endings, then nearest; the rest is recorded as not judged."""
 
-    def rank(pair: Pair) -> tuple[int, bool, float, str]:
-        is_single = is_single_valued(claims[pair.ref].predicate)
-        return (_PAIR_ORDER[pair.reason], not is_single, -pair.similarity, str(pair.fact_id))
+    def rank(pair: Pair) -> tuple[int, float, str]:
+        return (_urgency(pair, claims[pair.ref]), -pair.similarity, str(pair.fact_id))
 
     asked: list[Pair] = []
     rest: list[Pair] = []
@@ -230,6 +263,20 @@ def _cap_pairs(
     order = {ref: claim.order for ref, claim in claims.items()}
     asked.sort(key=lambda p: (order[p.ref], str(p.fact_id)))
     return tuple(asked), tuple(rest)
+
+
+def _urgency(pair: Pair, claim: Claim) -> int:
+    match pair.reason:
+        case PairReason.RESTATED | PairReason.REDATED:
+            return 0
+        case PairReason.SLOT:
+            return 1 if is_single_valued(claim.predicate) else 3
+        case PairReason.ENDING:
+            return 2
+        case PairReason.NEAR_DUPLICATE | PairReason.BAND:
+            return 3
+        case _:
+            assert_never(pair.reason)
 
 
 def _is_same_stay(one: ResolvedClaim, other: ResolvedClaim) -> bool:
@@ -260,12 +307,16 @@ def _merge(first: ResolvedClaim, second: ResolvedClaim) -> ResolvedClaim:
     if valid_until is not None and valid_from is not None and valid_from >= valid_until:
         valid_from = None
     ending = two if one.valid_until is None and two.valid_until is not None else one
+    confidence = max(one.confidence, two.confidence)
+    if one.valid_until is not None or two.valid_until is not None:
+        # An end is as sure as the claim that states it (D2).
+        confidence = max(c.confidence for c in (one, two) if c.valid_until is not None)
     claim = one.model_copy(
         update={
             "valid_from": valid_from,
             "valid_until": valid_until,
             "has_stated_start": dated.has_stated_start,
-            "confidence": max(one.confidence, two.confidence),
+            "confidence": confidence,
             "evidence": ending.evidence,
             "said_at": max(one.said_at, two.said_at),
         }
@@ -273,13 +324,31 @@ def _merge(first: ResolvedClaim, second: ResolvedClaim) -> ResolvedClaim:
     return first.model_copy(update={"claim": claim})
 
 
-def _is_other_stay(claim: Claim, fact: FactVersion) -> bool:
-    """Whether claim and fact of one triple speak of disjoint periods (spec D4)."""
+def _speaks_of(claim: Claim, fact: FactVersion) -> bool:
+    """Whether claim and fact of one triple mean one stay; disjoint periods are two (spec D4)."""
+    if has_ended(fact.valid_until, claim.said_at):
+        # Of what is over, only a claim that knows of the end speaks; any other is a new stay.
+        return (
+            claim.valid_until is not None
+            and start_of(claim.valid_from) < end_of(fact.valid_until)
+            and start_of(fact.valid_from) < claim.valid_until
+        )
     if claim.has_stated_start and start_of(claim.valid_from) >= end_of(fact.valid_until):
-        return True
-    if claim.valid_until is None or claim.valid_until > start_of(fact.valid_from):
         return False
-    return fact.has_stated_start or claim.has_stated_start
+    if claim.valid_until is None or claim.valid_until > start_of(fact.valid_from):
+        return True
+    return not (fact.has_stated_start or claim.has_stated_start)
+
+
+def _distance(claim: Claim, fact: FactVersion) -> tuple[bool, bool, datetime, str]:
+    """Orders the stays a claim may mean: the one that holds when it speaks of, then live ones."""
+    if claim.valid_until is not None:
+        spoken_of = claim.valid_until - TICK
+    else:
+        spoken_of = start_of(claim.valid_from) if claim.has_stated_start else claim.said_at
+    holds = start_of(fact.valid_from) <= spoken_of < end_of(fact.valid_until)
+    is_over = has_ended(fact.valid_until, claim.said_at)
+    return (not holds, is_over, start_of(fact.valid_from), str(fact.fact_id))
 
 
 def is_same_triple(resolved: ResolvedClaim, fact: FactVersion) -> bool:
@@ -335,9 +404,9 @@ def _differs(one: _Comparable, other: _Comparable) -> bool:
 
 
 def _tokens(pattern: re.Pattern[str], text: str) -> list[str]:
-    found: Iterable[str] = pattern.findall(text.lower())
+    found = [match.group().strip() for match in pattern.finditer(text.lower())]
     if pattern is _NEGATION:
-        return ["negative"] if len(list(found)) % 2 else []
+        return ["negative"] if len(found) % 2 else []
     return sorted(found)
 
 

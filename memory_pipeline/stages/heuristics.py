@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memory_pipeline.domain.conversation import Message, Window
 from memory_pipeline.domain.extraction import (
@@ -25,7 +25,12 @@ from memory_pipeline.domain.extraction import (
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
 from memory_pipeline.stages.heuristic_rules.corrections import corrected, read_correction
 from memory_pipeline.stages.heuristic_rules.drafts import SURE, Draft
-from memory_pipeline.stages.heuristic_rules.gates import gate_message, gate_sentence, own_words
+from memory_pipeline.stages.heuristic_rules.gates import (
+    Reason,
+    gate_message,
+    gate_sentence,
+    own_words,
+)
 from memory_pipeline.stages.heuristic_rules.instructions import called, read_instruction
 from memory_pipeline.stages.heuristic_rules.parser import (
     ParserMissingError,
@@ -34,7 +39,11 @@ from memory_pipeline.stages.heuristic_rules.parser import (
 )
 from memory_pipeline.stages.heuristic_rules.predicates import category_of
 from memory_pipeline.stages.heuristic_rules.sentence_reading import read_sentence
-from memory_pipeline.stages.heuristic_rules.sentences import Sentence, split_sentences
+from memory_pipeline.stages.heuristic_rules.sentences import (
+    QUOTE_LIMIT,
+    Sentence,
+    split_sentences,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -42,16 +51,23 @@ if TYPE_CHECKING:
 __all__ = ["HeuristicExtractor", "ParserMissingError", "load_heuristic_extractor"]
 
 _LONGEST_MESSAGE = 6000
+_NO_ORDER = frozenset({Reason.WISH, Reason.JOKE, Reason.SARCASM, Reason.HYPOTHETICAL})
 
 
 @dataclass(frozen=True)
 class _Work:
-    """A sentence of a message, and why it need not be parsed if it need not."""
+    """A sentence and the rules that read it, or words of a message with the reason against them."""
 
     message: Message
-    sentence: Sentence | None
-    reason: str = ""
+    sentence: Sentence | None = None
+    kind: Literal["statement", "instruction", "correction", "nothing"] = "nothing"
+    reason: Reason = Reason.NO_PARSE
     quote: str = ""
+
+    @property
+    def statement(self) -> Sentence | None:
+        """The sentence, when it is one for the parser."""
+        return self.sentence if self.kind == "statement" else None
 
 
 @dataclass
@@ -82,11 +98,11 @@ class HeuristicExtractor:
     ) -> tuple[ExtractedGraph, ...]:
         """One graph per window, in order; sentences of all windows are parsed in one batch."""
         plans = [(_plan(window), known) for window, known in windows]
-        texts = [w.sentence.text for work, _ in plans for w in work if w.sentence and not w.reason]
+        texts = [item.statement.text for work, _ in plans for item in work if item.statement]
         docs = iter(self._parser.parse(texts))
         graphs = []
         for work, known in plans:
-            parsed = [next(docs) if w.sentence and not w.reason else None for w in work]
+            parsed = [next(docs) if item.statement else None for item in work]
             graphs.append(_read_window(work, parsed, known))
         return tuple(graphs)
 
@@ -106,23 +122,25 @@ def _plan_message(message: Message) -> list[_Work]:
     words = own_words(text)
     reason = gate_message(text, words)
     if reason is not None:
-        return [_Work(message, None, reason, text.strip()[:200])]
-    work = [_Work(message, None, why, quote) for why, quote in words.blanked]
-    for sentence in split_sentences(words.text, text):
-        gate = gate_sentence(sentence.text, sentence.verbatim)
-        if _is_order(sentence, gate):
-            work.append(_Work(message, sentence, "instruction"))
-        elif read_correction(sentence.text, sentence.verbatim) and gate is None:
-            work.append(_Work(message, sentence, "correction"))
-        else:
-            work.append(_Work(message, sentence, gate or "", sentence.verbatim[:200]))
-    return work or [_Work(message, None, "no_parse", text.strip()[:200])]
+        return [_Work(message, reason=reason, quote=text.strip()[:QUOTE_LIMIT])]
+    work = [_Work(message, reason=why, quote=quote) for why, quote in words.blanked]
+    if len(message.text) > _LONGEST_MESSAGE:
+        rest = message.text[_LONGEST_MESSAGE:][:QUOTE_LIMIT]
+        work.append(_Work(message, reason=Reason.TOO_LONG, quote=rest))
+    work += [_plan_sentence(message, s) for s in split_sentences(words.text, text)]
+    return work or [_Work(message, quote=text.strip()[:QUOTE_LIMIT])]
 
 
-def _is_order(sentence: Sentence, gate: str | None) -> bool:
-    if gate in {"wish", "joke", "sarcasm", "hypothetical"}:
-        return False
-    return read_instruction(sentence.text, sentence.verbatim) is not None
+def _plan_sentence(message: Message, sentence: Sentence) -> _Work:
+    quote = sentence.verbatim[:QUOTE_LIMIT]
+    gate = gate_sentence(sentence.text, sentence.verbatim)
+    if gate not in _NO_ORDER and read_instruction(sentence.text, sentence.verbatim):
+        return _Work(message, sentence, "instruction", quote=quote)
+    if gate is not None:
+        return _Work(message, sentence, reason=gate, quote=quote)
+    if read_correction(sentence.text, sentence.verbatim):
+        return _Work(message, sentence, "correction", Reason.AMBIGUOUS, quote)
+    return _Work(message, sentence, "statement", quote=quote)
 
 
 def _read_window(
@@ -130,14 +148,14 @@ def _read_window(
 ) -> ExtractedGraph:
     cast, found = Cast(known), _Findings()
     for item, doc in zip(work, docs, strict=True):
-        if doc is not None and item.sentence is not None:
-            _take_sentence(item, doc, item.sentence, cast, known, found)
-        elif item.sentence is not None and item.reason == "instruction":
-            _take_instruction(item.sentence, found)
-        elif item.sentence is not None and item.reason == "correction":
-            _take_correction(item, item.sentence, known, found)
-        else:
+        if item.sentence is None or item.kind == "nothing":
             found.nothing.append(_nothing(item, item.reason))
+        elif doc is not None:
+            _take_sentence(item, doc, item.sentence, cast, known, found)
+        elif item.kind == "instruction":
+            _take_instruction(item.sentence, found)
+        else:
+            _take_correction(item, item.sentence, known, found)
     found.drafts = [_renamed(d, cast.renamed) for d in found.drafts]
     return _graph(found, known)
 
@@ -149,7 +167,7 @@ def _renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
     return replace(draft, subject=subject, object=told)
 
 
-def _nothing(item: _Work, reason: str) -> NothingDurable:
+def _nothing(item: _Work, reason: Reason) -> NothingDurable:
     return NothingDurable(seq=item.message.seq, reason=reason, quote=item.quote)
 
 
@@ -171,7 +189,7 @@ def _take_instruction(sentence: Sentence, found: _Findings) -> None:
     if instruction is not None:
         found.instructions.append(instruction)
     if name := called(sentence.text):
-        found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:200]))
+        found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:QUOTE_LIMIT]))
 
 
 def _take_correction(item: _Work, sentence: Sentence, known: KnownLists, found: _Findings) -> None:
@@ -182,10 +200,11 @@ def _take_correction(item: _Work, sentence: Sentence, known: KnownLists, found: 
     if result is None:
         found.uncertainties.append(
             ExtractedUncertainty(
-                about=sentence.verbatim[:200], reason="a correction of something that is not known"
+                about=sentence.verbatim[:QUOTE_LIMIT],
+                reason="a correction of something that is not known",
             )
         )
-        found.nothing.append(_nothing(item, "ambiguous_correction"))
+        found.nothing.append(_nothing(item, item.reason))
         return
     draft, replaced = result
     if replaced is not None:
@@ -229,14 +248,16 @@ def _as_known(draft: Draft, known: KnownLists) -> Draft:
 
 
 def _distinct(drafts: Sequence[Draft]) -> list[Draft]:
-    """One draft per triple and period; the first stands, an ending wins over a plain statement."""
-    kept: dict[tuple[str, str, str], Draft] = {}
+    """One draft per triple and stay; the first stands, an ending wins over a plain statement."""
+    kept: dict[tuple[tuple[str, str, str], str], Draft] = {}
     for draft in drafts:
         if not draft.object or draft.subject == draft.object:
             continue
-        before = kept.get(draft.triple)
+        is_stay = draft.valid_from is not None and draft.valid_until is not None
+        key = (draft.triple, str(draft.valid_from) if is_stay else "")
+        before = kept.get(key)
         if before is None or (draft.valid_until and not before.valid_until):
-            kept[draft.triple] = draft
+            kept[key] = draft
     return list(kept.values())
 
 

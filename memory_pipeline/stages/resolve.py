@@ -47,6 +47,23 @@ _ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir"})
 _LEGAL = frozenset({"inc", "ltd", "llc", "gmbh", "bv", "corp", "co", "plc", "ag", "sa", "company"})
 _SMALL_WORDS = frozenset({"of", "the", "and", "for", "de", "la"})
+_MODEL_WORDS = frozenset(
+    {
+        "pro",
+        "max",
+        "mini",
+        "plus",
+        "ultra",
+        "lite",
+        "air",
+        "xl",
+        "se",
+        "junior",
+        "jr",
+        "senior",
+        "sr",
+    }
+)
 
 
 class NameIndex(BaseModel):
@@ -107,9 +124,12 @@ def _nick_namer() -> NickNamer:
 
 
 def alias_rule(one: str, other: str, similarity: float, second: float) -> AliasReason | None:
-    """Which rule makes two names one, cheapest first; digits that differ veto all (R3, R4)."""
+    """Which rule makes two names one, cheapest first (R4).
+
+    Digits, model letters and model words that differ veto every rule (R3).
+    """
     a, b = fold_name(one), fold_name(other)
-    if re.findall(r"\d+", a) != re.findall(r"\d+", b):
+    if _distinguishers(one) != _distinguishers(other):
         return None
     if a == b:
         return AliasReason.FOLDED
@@ -218,8 +238,16 @@ class _Resolution:
             holders = known or made
             if not holders:
                 continue
-            holders.sort(key=lambda e: (e.last_linked_at, str(e.entity_id)), reverse=True)
-            if len({family_of(e.type) for e in holders}) > 1:
+            # A thing of unknown kind is second choice: the mention says which kind it means.
+            holders.sort(
+                key=lambda e: (
+                    family_of(e.type) == family_of(mention.type),
+                    e.last_linked_at,
+                    str(e.entity_id),
+                ),
+                reverse=True,
+            )
+            if mention.type is EntityType.THING and len({family_of(e.type) for e in holders}) > 1:
                 self.uncertainties.append(
                     Uncertainty(
                         about=f"which {mention.name} is meant",
@@ -289,9 +317,13 @@ class _Resolution:
 
 
 def _distinguishers(name: str) -> list[str]:
-    """Parts that tell models and versions apart: anything with a digit, single letters, romans."""
+    """Parts that tell models and versions apart: digits, single letters, romans, model words."""
     words = fold_name(name).split()
-    return sorted(w for w in words if re.search(r"\d", w) or re.fullmatch(r"[a-z]|[ivx]+", w))
+    return sorted(
+        w
+        for w in words
+        if w in _MODEL_WORDS or re.search(r"\d", w) or re.fullmatch(r"[a-z]|[ivx]+", w)
+    )
 
 
 def _rewritten(claim: Claim, subject: Entity, target: Entity | None) -> ResolvedClaim:

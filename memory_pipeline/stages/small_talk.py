@@ -38,7 +38,7 @@ _LIMIT = 120
 
 def _words(text: str) -> list[str] | None:
     """Folded words, or None when a letter that no list member could hold stands in the text."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     kept = "".join(
         c if c.isalnum() or c == "'" else " "
         for c in folded

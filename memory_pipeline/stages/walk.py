@@ -5,7 +5,7 @@ Does not: the stages' rules, the write (an IO manager applies the change set), D
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -31,10 +31,17 @@ from memory_pipeline.domain.plan import may_end_a_link, plan_changes
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.deduplicate import deduplicate, statement_of
 from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
-from memory_pipeline.stages.judge import Judge, Question
+from memory_pipeline.stages.judge import Judge, Question, complete_judgements
 from memory_pipeline.stages.ports import Extractor, MemoryReader
-from memory_pipeline.stages.resolve import resolve
+from memory_pipeline.stages.resolve import NameIndex, fits, lookup_keys, resolve
 from memory_pipeline.stages.small_talk import is_small_talk
+
+MOST_REMAKES = 3
+"""How often the plan of an episode is remade because memory moved under it (spec W2)."""
+
+
+class StaleStateError(RuntimeError):
+    """Memory kept moving while an episode was planned; nothing was written."""
 
 
 class Frozen(BaseModel):
@@ -125,12 +132,10 @@ class Folder:
         head = self._reader.head()
         if not guarded.claims:
             return self._plan_without_claims(head, episode_id, ended_at, guarded)
-        name_vectors = self._embed_unknown_names(head, guarded)
+        index, name_vectors = self._look_up_names(head, guarded)
         resolved = resolve(
             guarded,
-            self._reader.name_index(
-                head, [m.name for m in guarded.mentions if m.name != USER], name_vectors
-            ),
+            index,
             tenant_id=head.tenant_id,
             episode_id=episode_id,
             vectors=name_vectors,
@@ -140,7 +145,7 @@ class Folder:
             list(dict.fromkeys(statement_of(c.claim) for c in resolved.claims))
         )
         state = self._read_state(head, resolved.claims, statements)
-        distinct = deduplicate(resolved, state, self._profile, self._policy)
+        distinct = deduplicate(resolved, state, self._profile, self._policy, earlier_survivors)
         judgements = self._judge_pairs(state, distinct)
         if may_end_a_link(state, distinct, judgements):
             state = self._reader.with_links(state)
@@ -172,12 +177,29 @@ class Folder:
             vectors={},
         )
 
-    def _embed_unknown_names(
+    def _look_up_names(
         self, head: GenerationHead, guarded: GuardedGraph
-    ) -> dict[str, tuple[float, ...]]:
-        names = [m.name for m in guarded.mentions if m.name != USER]
-        known = self._reader.known_names(head, names) if names else frozenset()
-        return self._embed([name for name in names if name not in known])
+    ) -> tuple[NameIndex, dict[str, tuple[float, ...]]]:
+        """Who holds the episode's names, and vectors and neighbours of names nobody holds.
+
+        A homonym of another family holds nothing: its name gets a vector as a new one does.
+        """
+        mentions = [m for m in guarded.mentions if m.name != USER]
+        index = self._reader.name_index(head, [m.name for m in mentions], {})
+        unknown = [
+            m.name
+            for m in mentions
+            if not any(
+                fits(holder.type, m.type)
+                for key in lookup_keys(m.name)
+                for holder in index.holders.get(key, ())
+            )
+        ]
+        if not unknown:
+            return index, {}
+        vectors = self._embed(unknown)
+        near = self._reader.name_index(head, unknown, vectors)
+        return index.model_copy(update={"neighbours": near.neighbours}), vectors
 
     def _embed(self, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
         vectors = self._embedder.embed(texts)
@@ -197,7 +219,8 @@ class Folder:
         refs = list(by_ref)
         for index, one in enumerate(refs):
             for other in refs[:index]:
-                similarities[(one, other)] = _dot(by_ref[one], by_ref[other])
+                if (one, other) not in similarities:
+                    similarities[(one, other)] = _dot(by_ref[one], by_ref[other])
         return state.model_copy(update={"similarities": similarities})
 
     def _judge_pairs(self, state: MemoryState, distinct: DistinctClaims) -> tuple[Judgement, ...]:
@@ -217,20 +240,16 @@ class Folder:
         quotes = self._reader.quotes(state.head, [pair.fact_id for pair in distinct.pairs])
         facts = {f.fact_id: f for f in state.facts}
         claims = {c.claim.ref: c.claim for c in distinct.claims}
-        return (
-            self._judge.judge(
-                [
-                    Question(
-                        pair=pair,
-                        claim=claims[pair.ref],
-                        fact=facts[pair.fact_id],
-                        fact_quote=quotes.get(pair.fact_id, ""),
-                    )
-                    for pair in distinct.pairs
-                ]
+        questions = [
+            Question(
+                pair=pair,
+                claim=claims[pair.ref],
+                fact=facts[pair.fact_id],
+                fact_quote=quotes.get(pair.fact_id, ""),
             )
-            + unasked
-        )
+            for pair in distinct.pairs
+        ]
+        return complete_judgements(questions, self._judge.judge(questions)) + unasked
 
     def _complete(
         self,
@@ -242,14 +261,16 @@ class Folder:
         """Add what guards and resolution found: entities, remarks, the rest of the ledger."""
         placed = {final.outcome.ref for final in changes.outcomes}
         earlier = [o for o in (*guarded.dropped, *resolved.dropped) if o.ref not in placed]
-        used = {c.subject_id for c in resolved.claims} | {
-            c.object_id for c in resolved.claims if c.object_id
-        }
+        accepted = {final.outcome.ref for final in changes.outcomes if final.fact_id is not None}
+        named = [c for c in resolved.claims if c.claim.ref in accepted]
+        used = {c.subject_id for c in named} | {c.object_id for c in named if c.object_id}
+        linked = tuple(e for e in resolved.touched if e in used)
         return changes.model_copy(
             update={
                 "new_entities": tuple(e for e in resolved.new_entities if e.entity_id in used),
                 "new_aliases": tuple(a for a in resolved.new_aliases if a.entity_id in used),
-                "linked_entities": tuple(e for e in resolved.touched if e in used),
+                "linked_entities": linked,
+                "dirty_entities": tuple(sorted({*changes.dirty_entities, *linked}, key=str)),
                 "outcomes": (*changes.outcomes, *(FinalOutcome(outcome=o) for o in earlier)),
                 "uncertainties": (
                     *guarded.uncertainties,
@@ -258,15 +279,14 @@ class Folder:
                 ),
                 "instructions": guarded.instructions,
                 "nothing_said": guarded.nothing_said,
-                "resolved_slots": self._settled_slots(distinct, changes),
+                "resolved_slots": self._settled_slots(distinct, accepted),
             }
         )
 
     def _settled_slots(
-        self, distinct: DistinctClaims, changes: ChangeSet
+        self, distinct: DistinctClaims, accepted: Container[str]
     ) -> tuple[tuple[str, str], ...]:
         """Slots that got a confident value: their open uncertainties are settled (spec X8)."""
-        accepted = {final.outcome.ref for final in changes.outcomes if final.fact_id is not None}
         return tuple(
             sorted(
                 {
@@ -276,6 +296,23 @@ class Folder:
                 }
             )
         )
+
+
+def plan_and_write(
+    plan: Callable[[frozenset[str]], FoldPlan], write: Callable[[FoldPlan], bool]
+) -> FoldPlan:
+    """Plan and write one episode; a plan that turns out stale is remade (spec W2).
+
+    `plan` takes the refs that survived earlier plans; `write` says whether the plan still held.
+    Raises `StaleStateError` when memory moved under every plan.
+    """
+    survivors: frozenset[str] = frozenset()
+    for _ in range(1 + MOST_REMAKES):
+        made = plan(survivors)
+        if write(made):
+            return made
+        survivors |= survivors_of(made)
+    raise StaleStateError(f"memory moved under {1 + MOST_REMAKES} plans of one episode")
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:

@@ -447,8 +447,14 @@ grant select (tenant_id, episode_id, ordinal, thread_id, first_seq, last_seq, st
     extraction_attempts, summary_status, summary_attempts, leased_by, leased_until, created_at)
     on memory.episodes to memory_operator;
 grant select on memory.generations, memory.publications, memory.folds to memory_operator;
-grant select (tenant_id, generation_id, fact_id, version, known_time, valid_time, ended_reason,
-    recorded_at) on memory.facts to memory_operator;
+grant select (tenant_id, generation_id, fact_id, version, subject_id, object_id, known_time,
+    valid_time, opened_by, ended_reason, recorded_at) on memory.facts to memory_operator;
+grant select (tenant_id, generation_id, fact_id, episode_id, kind)
+    on memory.fact_evidence to memory_operator;
+grant select (tenant_id, generation_id, episode_id, ref, outcome)
+    on memory.claim_outcomes to memory_operator;
+create policy operator_reads on memory.fact_evidence for select to memory_operator using (true);
+create policy operator_reads on memory.claim_outcomes for select to memory_operator using (true);
 create policy operator_reads on memory.tenants for select to memory_operator using (true);
 create policy operator_reads on memory.episodes for select to memory_operator using (true);
 create policy operator_reads on memory.generations for select to memory_operator using (true);

@@ -105,7 +105,7 @@ where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s and last_seq <> 
 -- Pending episodes whose position lies before the last folded one wait for a replay (spec J7).
 with late as (
     update memory.episodes e
-    set extraction_status = 'late'
+    set extraction_status = 'late', leased_by = null, leased_until = null
     from memory.generations g
     where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
         and g.tenant_id = e.tenant_id and g.status = 'live' and g.folded_ended_at is not null
@@ -180,6 +180,7 @@ update memory.episodes
 set extraction_status = 'failed', extraction_attempts = extraction_attempts + 1,
     extraction_error = %(error)s, leased_by = null, leased_until = null
 where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s
+    and extraction_status in ('pending', 'failed')
 returning extraction_attempts;
 
 -- name: tenant_row
@@ -199,12 +200,13 @@ where e.ingest_seq > %(cursor)s and e.extraction_status = 'pending'
 order by e.ingest_seq
 limit %(limit)s;
 
--- name: open_episodes
--- Open episodes of all tenants, failed ones too, for the sweep.
-select e.tenant_id, e.ordinal, e.extraction_attempts
+-- name: tenants_with_open_episodes
+-- Tenants with open episodes, failed ones too, for the sweep.
+select e.tenant_id, max(e.extraction_attempts) as extraction_attempts
 from memory.episodes e
 where e.extraction_status in ('pending', 'failed')
-order by e.tenant_id, e.ordinal;
+group by e.tenant_id
+order by e.tenant_id;
 
 -- name: highest_ordinals
 -- The highest arrival number of each tenant, for the partition grid.

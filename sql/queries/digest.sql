@@ -1,4 +1,4 @@
--- name: digest_in_utc
+-- name: read_in_utc
 -- Instants are written in UTC until the end of this transaction, whatever the server's zone.
 select set_config('TimeZone', 'UTC', true);
 
@@ -34,7 +34,7 @@ with generation as (
     select m.message_id, json_build_array(m.thread_id, m.seq) as content
     from memory.messages m
     where m.tenant_id = %(tenant_id)s
-), line (kind, content) as (
+), lines (kind, content) as (
     select 'fold', json_build_array(fold_number, thread_id, first_seq, last_seq, status, known_at)
     from fold
     union all
@@ -104,5 +104,5 @@ with generation as (
     where s.tenant_id = %(tenant_id)s and s.generation_id = (select generation_id from generation)
 )
 select kind || ' ' || content::text as line
-from line
-order by line collate "C";
+from lines
+order by (kind || ' ' || content::text) collate "C";

@@ -2,6 +2,10 @@
 -- Whether the tenant exists; one row if so.
 select tenant_id from memory.tenants where tenant_id = %(tenant_id)s;
 
+-- name: prefer_hash_joins
+-- A tenant just imported has no statistics yet: nested loops over all of it would take hours.
+select set_config('enable_nestloop', 'off', true);
+
 -- name: read_facts
 -- Versions believed at a known instant and not over at a valid one, or with history all known by then.
 with recursive generation as (
@@ -23,6 +27,12 @@ with recursive generation as (
     select m.entity_id, e.name from merged m
     join memory.entities e on e.tenant_id = %(tenant_id)s and e.entity_id = m.target_id
         and e.generation_id = (select generation_id from generation) and e.redirect_to is null
+), said as (
+    select distinct on (v.fact_id) v.fact_id, v.quote, v.message_id, v.span_start, v.span_end
+    from memory.fact_evidence v
+    where v.tenant_id = %(tenant_id)s and v.generation_id = (select generation_id from generation)
+        and v.kind in ('asserted', 'corrected')
+    order by v.fact_id, v.kind, v.claim_ref
 )
 select f.fact_id, f.version, s.name as subject, f.predicate,
     coalesce(o.name, f.object_text, f.statement) as object,
@@ -37,19 +47,14 @@ from memory.facts f
 join named s on s.entity_id = f.subject_id
 left join named o on o.entity_id = f.object_id
 left join memory.episodes e on e.tenant_id = f.tenant_id and e.episode_id = f.opened_by
-left join lateral (
-    select v.quote, v.message_id, v.span_start, v.span_end
-    from memory.fact_evidence v
-    where v.tenant_id = f.tenant_id and v.generation_id = f.generation_id
-        and v.fact_id = f.fact_id and v.kind in ('asserted', 'corrected')
-    order by v.kind, v.claim_ref
-    limit 1) said on true
+left join said on said.fact_id = f.fact_id
 where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
     and (%(known_at)s::timestamptz is null or lower(f.known_time) <= %(known_at)s)
     and (%(with_history)s or upper_inf(f.known_time) or upper(f.known_time) > %(known_at)s)
     and (%(with_history)s or upper_inf(f.valid_time) or upper(f.valid_time) > %(valid_at)s)
 order by s.name <> 'user', s.name collate "C", f.predicate collate "C",
-    lower(f.valid_time) nulls first, object collate "C", lower(f.known_time), f.fact_id;
+    lower(f.valid_time) nulls first, coalesce(o.name, f.object_text, f.statement) collate "C",
+    lower(f.known_time), f.fact_id;
 
 -- name: read_entities
 -- Things that memory knows, merged ones under the winner's name, with their believed facts counted.
@@ -142,7 +147,6 @@ select f.version, f.statement, s.name as subject, f.predicate,
     f.ended_reason, f.successor_id, f.confidence, f.memory_category, f.tier, f.recipe_id,
     opener.ordinal as opened_by, ender.ordinal as ended_by, f.recorded_at
 from memory.facts f
-join memory.generations g using (tenant_id, generation_id)
 join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
     and s.entity_id = f.subject_id
 left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
@@ -150,7 +154,9 @@ left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f
 left join memory.episodes opener on opener.tenant_id = f.tenant_id
     and opener.episode_id = f.opened_by
 left join memory.episodes ender on ender.tenant_id = f.tenant_id and ender.episode_id = f.ended_by
-where f.tenant_id = %(tenant_id)s and g.status = 'live' and f.fact_id = %(fact_id)s
+where f.tenant_id = %(tenant_id)s and f.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live') and f.fact_id = %(fact_id)s
 order by f.version;
 
 -- name: explain_evidence
@@ -158,19 +164,21 @@ order by f.version;
 select v.kind, v.claim_ref, e.ordinal as episode, v.quote, v.message_id, v.span_start, v.span_end,
     m.role, m.said_at, m.thread_id, m.seq, m.text as message_text
 from memory.fact_evidence v
-join memory.generations g using (tenant_id, generation_id)
 left join memory.episodes e on e.tenant_id = v.tenant_id and e.episode_id = v.episode_id
 left join memory.messages m on m.tenant_id = v.tenant_id and m.message_id = v.message_id
-where v.tenant_id = %(tenant_id)s and g.status = 'live' and v.fact_id = %(fact_id)s
+where v.tenant_id = %(tenant_id)s and v.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live') and v.fact_id = %(fact_id)s
 order by m.said_at nulls last, v.kind, v.claim_ref;
 
 -- name: explain_candidates
 -- The candidates that led to a fact, with what was decided about each.
 select e.ordinal as episode, c.ref, c.outcome, c.subject, c.predicate, c.object, c.detail, c.quote
 from memory.claim_outcomes c
-join memory.generations g using (tenant_id, generation_id)
 left join memory.episodes e on e.tenant_id = c.tenant_id and e.episode_id = c.episode_id
-where c.tenant_id = %(tenant_id)s and g.status = 'live' and c.fact_id = %(fact_id)s
+where c.tenant_id = %(tenant_id)s and c.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live') and c.fact_id = %(fact_id)s
 order by e.ended_at, e.thread_id, e.first_seq, c.ref;
 
 -- name: explain_verdicts
@@ -181,30 +189,43 @@ select case when j.fact_id = %(fact_id)s then 'believed' else 'newcomer' end as 
     c.subject || ' ' || c.predicate || ' ' || c.object as newcomer,
     j.verdict, j.is_correction, j.judge, j.reason, j.why
 from memory.judged_pairs j
-join memory.generations g using (tenant_id, generation_id)
 left join memory.claim_outcomes c on c.tenant_id = j.tenant_id
     and c.generation_id = j.generation_id and c.episode_id = j.episode_id and c.ref = j.claim_ref
 left join memory.facts believed on believed.tenant_id = j.tenant_id
     and believed.generation_id = j.generation_id and believed.fact_id = j.fact_id
     and believed.version = 1
 left join memory.episodes e on e.tenant_id = j.tenant_id and e.episode_id = j.episode_id
-where j.tenant_id = %(tenant_id)s and g.status = 'live'
+where j.tenant_id = %(tenant_id)s and j.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live')
     and (j.fact_id = %(fact_id)s or c.fact_id = %(fact_id)s)
 order by e.ended_at, e.thread_id, e.first_seq, j.claim_ref, believed.statement;
 
 -- name: explain_related
 -- The facts that a fact replaced and the one that replaced it.
-select distinct on (relation, f.fact_id)
-    case when f.fact_id = n.successor_id then 'successor' else 'predecessor' end as relation,
-    f.fact_id, f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until
-from memory.generations g
-join memory.facts n on n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
-    and n.successor_id is not null
-    and (n.fact_id = %(fact_id)s or n.successor_id = %(fact_id)s)
-join memory.facts f on f.tenant_id = n.tenant_id and f.generation_id = n.generation_id
-    and f.fact_id = case when n.fact_id = %(fact_id)s then n.successor_id else n.fact_id end
-where g.tenant_id = %(tenant_id)s and g.status = 'live'
-order by relation, f.fact_id, f.version desc;
+with generation as (
+    select g.generation_id from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+), related (relation, fact_id) as (
+    select 'successor', n.successor_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = (select generation_id from generation)
+        and n.fact_id = %(fact_id)s
+    union
+    select 'predecessor', n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = (select generation_id from generation)
+        and n.successor_id = %(fact_id)s
+)
+select r.relation, f.fact_id, f.statement, f.valid_from, f.valid_until
+from related r
+cross join lateral (
+    select f.fact_id, f.statement, lower(f.valid_time) as valid_from,
+        upper(f.valid_time) as valid_until
+    from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
+        and f.fact_id = r.fact_id
+    order by f.version desc
+    limit 1) f
+order by r.relation, f.valid_from nulls first, f.fact_id;
 
 -- name: matching_candidates
 -- Candidates that hold the most of some words, at least half of them.
@@ -215,9 +236,10 @@ with scored as (
          where strpos(lower(concat_ws(' ', c.subject, c.predicate, c.object, c.quote)), word) > 0)
             as hits
     from memory.claim_outcomes c
-    join memory.generations g using (tenant_id, generation_id)
     left join memory.episodes e on e.tenant_id = c.tenant_id and e.episode_id = c.episode_id
-    where c.tenant_id = %(tenant_id)s and g.status = 'live'
+    where c.tenant_id = %(tenant_id)s and c.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live')
 )
 select outcome, subject, predicate, object, detail, quote, fact_id, message_id, episode, hits
 from scored
@@ -233,12 +255,13 @@ with scored as (
         (select count(*) from unnest(%(words)s::text[]) as word
          where strpos(lower(concat_ws(' ', u.about, u.subject, u.predicate)), word) > 0) as hits
     from memory.uncertainties u
-    join memory.generations g using (tenant_id, generation_id)
     left join memory.episodes opener on opener.tenant_id = u.tenant_id
         and opener.episode_id = u.opened_by
     left join memory.episodes settler on settler.tenant_id = u.tenant_id
         and settler.episode_id = u.resolved_by
-    where u.tenant_id = %(tenant_id)s and g.status = 'live'
+    where u.tenant_id = %(tenant_id)s and u.generation_id = (
+        select g.generation_id from memory.generations g
+        where g.tenant_id = %(tenant_id)s and g.status = 'live')
 )
 select about, reason, candidate, message_id, episode, resolved_by, hits
 from scored

@@ -9,17 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
+import psycopg
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
-from memory_pipeline.adapters.tenant_walk import WalkedEpisode
+from memory_pipeline.adapters.tenant_walk import MissingExtractionError
 from memory_pipeline.adapters.workshop import configured_recipe
 from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
     record_partition_metadata,
 )
-from memory_pipeline.defs.io_managers import EpisodeStream, FoldedEpisode, Receipt
+from memory_pipeline.defs.io_managers import EpisodeStream, FoldedEpisode, Receipt, Walked
 from memory_pipeline.defs.partitions import (
     EPISODE_GRID,
     ordinals_of,
@@ -32,6 +33,10 @@ from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.stages.ports import ExtractionError
 
 FOLD_IO = "fold_io"
+_COMMITTED = frozenset({"done", "skipped", "given_up"})
+_DEFERRED = (OutOfOrderError, ExtractionError, MissingExtractionError)
+"""Errors of one tenant that leave the others of a box to go on."""
+
 STAGES = ("extracted_graphs", "resolved_entities", "distinct_claims", "judged_claims", "facts")
 
 _DESCRIPTIONS = {
@@ -96,21 +101,23 @@ class _Report:
         self._shows_text = len(partition_keys) == 1 and environment.event_text() == "single"
         self._folded: dict[tuple[TenantId, int], Mapping[str, Any]] = {}
 
-    def episodes(self) -> Iterator[WalkedEpisode]:
+    def episodes(self) -> Walked:
         """All selected open episodes; metadata of all partitions is recorded at the end."""
         deferred: list[str] = []
+        may_extract = dg.AssetKey(STAGES[0]) in self._context.selected_asset_keys
         try:
             for tenant_id, ordinals in self._wanted.items():
                 try:
-                    yield from self._walks.walk(tenant_id).walk(ordinals)
-                except (OutOfOrderError, ExtractionError) as error:
+                    walk = self._walks.walk(tenant_id)
+                    yield from walk.walk(ordinals, may_extract=may_extract)
+                except _DEFERRED as error:
                     deferred.append(str(error))
             if deferred:
                 raise dg.Failure("; ".join(deferred), allow_retries=False)
         except BaseException:
-            log_committed_partitions(self._context, self._metadata(only_folded=True))
+            log_committed_partitions(self._context, self._metadata(only_committed=True))
             raise
-        record_partition_metadata(self._context, self._metadata(only_folded=False))
+        record_partition_metadata(self._context, self._metadata(only_committed=False))
         self._context.log.info(f"folded {len(self._folded)} episodes")
 
     def folded(self, episode: FoldedEpisode) -> None:
@@ -131,20 +138,37 @@ class _Report:
             if open_ones:
                 raise dg.Failure(f"episodes {open_ones} of tenant {tenant_id} are still open")
 
-    def _metadata(self, *, only_folded: bool) -> dict[tuple[dg.AssetKey, str], Mapping[str, Any]]:
+    def _metadata(
+        self, *, only_committed: bool
+    ) -> dict[tuple[dg.AssetKey, str], Mapping[str, Any]]:
         selected = self._context.selected_asset_keys
+        keys = {stage: dg.AssetKey(stage) for stage in STAGES if dg.AssetKey(stage) in selected}
         entries: dict[tuple[dg.AssetKey, str], Mapping[str, Any]] = {}
         for tenant_id, ordinals in self._wanted.items():
+            statuses = self._statuses_of_the_rest(tenant_id, ordinals)
             for ordinal in sorted(ordinals):
                 counts = self._folded.get((tenant_id, ordinal))
-                if counts is None and only_folded:
+                status = statuses.get(ordinal)
+                if counts is None and only_committed and status not in _COMMITTED:
                     continue
                 partition = partition_key(tenant_id, partition_number_of(ordinal))
-                for stage in STAGES:
-                    key = dg.AssetKey(stage)
-                    if key in selected:
-                        entries[(key, partition)] = _flat(counts[stage] if counts else {})
+                for stage, key in keys.items():
+                    entries[(key, partition)] = _flat(counts[stage]) if counts else _rest(status)
         return entries
+
+    def _statuses_of_the_rest(
+        self, tenant_id: TenantId, ordinals: frozenset[int]
+    ) -> Mapping[int, str]:
+        """How far the episodes are that this run did not fold."""
+        rest = [ordinal for ordinal in ordinals if (tenant_id, ordinal) not in self._folded]
+        if not rest:
+            return {}
+        try:
+            return ConversationStore(self._walks.database()).statuses(tenant_id, rest)
+        except psycopg.Error:
+            # The database may be what made the run fail: that error is the one to show.
+            self._context.log.warning(f"can't tell which episodes of {tenant_id} were done before")
+            return {}
 
 
 def _ordinals_by_tenant(keys: Sequence[str]) -> dict[TenantId, frozenset[int]]:
@@ -156,10 +180,15 @@ def _ordinals_by_tenant(keys: Sequence[str]) -> dict[TenantId, frozenset[int]]:
     return {tenant: frozenset(wanted[tenant]) for tenant in sorted(wanted)}
 
 
+def _rest(status: str | None) -> dict[str, Any]:
+    """What is said of a partition without work: done before, set aside, or no episode at all."""
+    if status is None:
+        return {"episodes": 0}
+    return {"resumed": True} if status in _COMMITTED else {"status": status}
+
+
 def _flat(counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts as metadata values; nested ones as JSON. What was done before says so."""
-    if not counts:
-        return {"resumed": True}
+    """Counts as metadata values; nested ones as JSON."""
     return {
         name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
         for name, value in counts.items()

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
+from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
 from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
-from memory_pipeline.stages.heuristic_rules.readings import Reading, activity
 from memory_pipeline.stages.heuristic_rules.roles import is_role
+from memory_pipeline.stages.heuristic_rules.verb_objects import activity
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
@@ -88,42 +89,46 @@ def _written(predicate: str, verb: Token) -> list[Reading]:
         .removeprefix("in ")
     )
     text = text.removeprefix("the ")
-    return [Reading(predicate, text, at=verb.i)] if 0 < len(text) < 60 else []
+    return [Reading(predicate, text)] if 0 < len(text) < 60 else []
 
 
 def _values(
     predicate: str, hint: EntityType | None, verb: Token, dated: frozenset[int], trusted: bool
 ) -> list[Reading]:
-    found: list[Reading] = []
-    if verb.tag_ == "VBG":  # `my hobbies are climbing, ...` taken for a progressive
-        first = [verb.lower_] if trusted else []
-        found = [Reading(predicate, word, at=verb.i) for word in first]
-    for child in verb.children:
-        if child.i < verb.i:
-            continue
-        if child.dep_ in {"attr", "acomp", "dobj", "oprd"} or (child.dep_ == "nsubj" and trusted):
-            if child.dep_ == "acomp" and not {"favourite", *_ADJECTIVAL} & set(predicate.split()):
-                continue
-            for noun in conjuncts(child):
-                phrase = phrase_of(noun, dated)
-                if noun.tag_ == "VBG" and trusted:
-                    found.append(Reading(predicate, activity(noun, dated), at=noun.i))
-                elif phrase and hint == EntityType.ROLE and not is_role(phrase.text):
-                    continue
-                elif phrase and (trusted or is_name(noun) or any(c.isdigit() for c in phrase.text)):
-                    if phrase.text not in EMPTY_OBJECTS and (trusted or not is_role(phrase.text)):
-                        found.append(
-                            Reading(
-                                predicate,
-                                phrase.text,
-                                phrase.label,
-                                phrase.is_proper,
-                                hint,
-                                at=noun.i,
-                            )
-                        )
+    """Values after the verb; without `trusted` only names and numbers are taken for one."""
+    # `my hobbies are climbing, ...` is taken for a progressive.
+    found = [Reading(predicate, verb.lower_)] if verb.tag_ == "VBG" and trusted else []
+    for child in verb.rights:
+        is_value = child.dep_ in {"attr", "dobj", "oprd"} or (child.dep_ == "nsubj" and trusted)
+        is_adjective = child.dep_ == "acomp" and not is_name(child)
+        if is_value or (
+            child.dep_ == "acomp" and (not is_adjective or _takes_adjectives(predicate))
+        ):
+            values = [_value(predicate, hint, n, dated, trusted) for n in conjuncts(child)]
+            found.extend(v for v in values if v is not None)
         elif child.dep_ in {"xcomp", "ccomp"} and trusted and child.pos_ == "VERB":
-            words = activity(child, dated)
-            words = words if child.tag_ == "VBG" else " ".join([child.lemma_, *words.split()[1:]])
-            found.append(Reading(predicate, words, at=child.i))
+            said = activity(child, dated)
+            if child.tag_ != "VBG":
+                said = " ".join([child.lemma_, *said.split()[1:]])
+            found.append(Reading(predicate, said))
     return found
+
+
+def _takes_adjectives(predicate: str) -> bool:
+    return bool({"favourite", *_ADJECTIVAL} & set(predicate.split()))
+
+
+def _value(
+    predicate: str, hint: EntityType | None, noun: Token, dated: frozenset[int], trusted: bool
+) -> Reading | None:
+    if noun.tag_ == "VBG" and trusted:
+        return Reading(predicate, activity(noun, dated))
+    phrase = phrase_of(noun, dated)
+    if phrase is None or phrase.text in EMPTY_OBJECTS:
+        return None
+    if hint == EntityType.ROLE or not trusted:
+        role = is_role(phrase.text)
+        if role != (hint == EntityType.ROLE):
+            return None
+    is_exact = is_name(noun) or any(c.isdigit() for c in phrase.text)
+    return reading_of(predicate, phrase, hint) if trusted or is_exact else None

@@ -56,6 +56,8 @@ _PRESENT_AUX = frozenset(["do", "does", "'s"])
 def _is_head(token: Token) -> bool:
     if token.dep_ not in _HEAD_DEPS:
         return False
+    if token.dep_ == "ROOT" and token.tag_ in {"NN", "NNP"}:  # `I tutor refugees`
+        return any(c.dep_ == "nsubj" and c.lower_ in {"i", "we"} for c in token.lefts)
     if token.pos_ in {"VERB", "AUX"}:
         return token.dep_ != "conj" or token.head.pos_ in {"VERB", "AUX", "NOUN", "ADJ", "PROPN"}
     return token.lower_ in _MISTAGGED and token.dep_ == "conj"
@@ -83,7 +85,7 @@ def _subjects(head: Token) -> tuple[Token, ...] | None:
         if head.tag_ == "VB" and orders and not any(c.dep_ == "aux" for c in head.children):
             return None
         above = head.head
-        while above.dep_ == "conj" and above.pos_ not in {"VERB", "AUX"}:
+        while above.dep_ in {"conj", "acomp", "attr"} and above.pos_ not in {"VERB", "AUX"}:
             above = above.head
         return _subjects(above) if above.pos_ in {"VERB", "AUX"} else None
     return () if head.dep_ == "ROOT" else None
@@ -92,6 +94,7 @@ def _subjects(head: Token) -> tuple[Token, ...] | None:
 def auxiliaries(head: Token) -> list[Token]:
     """Auxiliaries of a verb; a listed verb without its own takes those of the first."""
     own = [c for c in head.children if c.dep_ in {"aux", "auxpass"}]
+    own += [g for c in own for g in c.children if g.dep_ == "aux"]
     if own or head.dep_ != "conj" or head.tag_ in {"VBD", "VBP", "VBZ"} or _own_subjects(head):
         return own
     return auxiliaries(head.head) if head.head.pos_ in {"VERB", "AUX"} else own
@@ -101,6 +104,11 @@ _PERFECT_TAGS = frozenset({"VBN", "VBD"})
 
 
 _SAME_FORM = words("clauses", "same_form")
+
+
+def _is_past_form(head: Token) -> bool:
+    """`roasted` taken for a present tense."""
+    return head.lower_.endswith("ed") and not head.lower_.endswith("eed") and len(head) > 4
 
 
 def _same_in_past(head: Token) -> bool:
@@ -122,9 +130,15 @@ def _tense(head: Token, aux: list[Token]) -> tuple[Tense, str]:
     )
     if has_have and (head.tag_ in _PERFECT_TAGS or "been" in words):
         return Tense.PERFECT, ""
+    if not aux and head.tag_ in {"VBP", "VB"} and _is_past_form(head):
+        return Tense.PAST, ""
+    if "getting" in words:
+        return Tense.PROGRESSIVE, ""
     if head.tag_ == "VBG" and (lemmas & {"be"} or not aux):
         return (Tense.PAST if words & {"was", "were"} else Tense.PROGRESSIVE), ""
-    mistagged = head.tag_ == "VBD" and not aux and head.lower_ == head.lemma_ and not _same_in_past(head)
+    mistagged = (
+        head.tag_ == "VBD" and not aux and head.lower_ == head.lemma_ and not _same_in_past(head)
+    )
     if mistagged:
         return Tense.PRESENT, ""
     past = head.tag_ in {"VBD", "VBN"} and not words & {"am", "is", "are", "'m", "'re", "'s"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
+from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
 from memory_pipeline.stages.heuristic_rules.naming import relation_in
 from memory_pipeline.stages.heuristic_rules.noun_phrases import (
     Phrase,
@@ -25,24 +26,24 @@ from memory_pipeline.stages.heuristic_rules.predicates import (
     EMPTY_OBJECTS,
     RULES,
 )
-from memory_pipeline.stages.heuristic_rules.readings import (
-    Reading,
+from memory_pipeline.stages.heuristic_rules.readings import named_place, named_readings
+from memory_pipeline.stages.heuristic_rules.roles import is_role
+from memory_pipeline.stages.heuristic_rules.verb_objects import (
+    Prepositions,
     activity,
-    named_readings,
     objects_of,
     prepositions_of,
 )
-from memory_pipeline.stages.heuristic_rules.roles import is_role
-from memory_pipeline.stages.heuristic_rules.verbs import Chain
+from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
 _FANS = words("copulas", "fans")
-_ILLS = words("copulas", "ills")
 _APPOINTMENTS = words("copulas", "appointments")
 _QUALIFIES = frozenset({"npadvmod", "compound", "amod", "nmod"})
+_ASPECTS = frozenset({"interested in", "responsible for", "good at", "bad at", "terrible at"})
 _STATE_PREPS = frozenset(["allergic", "intolerant"])
 
 
@@ -57,7 +58,8 @@ def read_be(chain: Chain, subject_noun: str, dated: frozenset[int]) -> Iterator[
     verb = chain.verb
     complements = _complements(verb)
     for complement in complements:
-        if complement.dep_ == "acomp" or complement.pos_ == "ADJ" or complement.tag_ == "VBN":
+        is_adjective = complement.dep_ == "acomp" or complement.pos_ == "ADJ"
+        if (is_adjective or complement.tag_ == "VBN") and not is_name(complement):
             yield from _read_adjective(chain, complement, dated)
         else:
             for noun in conjuncts(complement):
@@ -83,7 +85,7 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
         if rule is None and prep not in {"on", "in", "with"}:
             continue
         for noun in nouns:
-            phrase = phrase_of(noun, dated)
+            phrase = phrase_of(named_place(noun, dated) or noun if rule else noun, dated)
             if phrase and (rule or _is_lasting_place(prep, phrase)):
                 hint = rule.type if rule else None
                 yield Reading(
@@ -93,7 +95,6 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
                     phrase.is_proper,
                     hint,
                     rule.after if rule else None,
-                    at=noun.i,
                 )
 
 
@@ -109,7 +110,7 @@ def _is_lasting_place(prep: str, phrase: Phrase) -> bool:
 def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> Iterator[Reading]:
     age = _age_of(adjective)
     if age:
-        yield Reading("has age", age, at=adjective.i)
+        yield Reading("has age", age)
         return
     word = adjective.lower_
     found = False
@@ -124,9 +125,9 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
             had = (
                 p for n in nouns if relations.is_relation(n.lower_) and (p := phrase_of(n, dated))
             )
-            yield from (Reading("has", p.text, at=p.head.i) for p in had)
+            yield from (Reading("has", p.text) for p in had)
             nouns = []
-        for noun in nouns if lasting or word in {"interested", "responsible"} else []:
+        for noun in nouns if lasting or f"{word} {prep}" in _ASPECTS else []:
             if phrase := phrase_of(noun, dated):
                 found = True
                 name = rule.predicate if rule else f"{_is(chain)} {word} {prep}"
@@ -137,12 +138,11 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
                     phrase.is_proper,
                     rule.type if rule else None,
                     rule.after if rule else None,
-                    at=noun.i,
                 )
     if not found:
         yield from _gerund_interest(chain, adjective, dated)
         if height := _height_of(adjective):
-            yield Reading("has height", height, at=adjective.i)
+            yield Reading("has height", height)
             return
         whole = adjective.lower_ in {"intolerant", "free", "blind"}
         listed = [c for c in adjective.lefts if c.dep_ == "amod" and not whole]
@@ -151,7 +151,7 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
                 c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}
             ]
             if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
-                yield Reading(_is(chain), " ".join([*first, one.lower_]), at=one.i)
+                yield Reading(_is(chain), " ".join([*first, one.lower_]))
 
 
 _HEIGHT = re.compile(r"\b(\d[\d.,]*\s?(?:cm|m|metres|meters|feet|ft)\b.*|\d'\d+\"?)\s*tall")
@@ -181,18 +181,14 @@ def _gerund_interest(chain: Chain, adjective: Token, dated: frozenset[int]) -> I
                 yield Reading(
                     f"{_is(chain)} {adjective.lower_} {prep.lower_}",
                     activity(verb, dated),
-                    at=verb.i,
                 )
 
 
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split(),  # noqa: SIM905
-        start=1,
-    )
-}
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+)
+_NUMBERS = {word: str(n) for n, word in enumerate(_NUMBER_WORDS.split(), start=1)}
 
 
 def _age_of(word: Token) -> str:
@@ -202,10 +198,8 @@ def _age_of(word: Token) -> str:
         numbers = [_NUMBERS.get(t, t) for t in tokens if t.isdigit() or t in _NUMBERS]
         return numbers[0] if len(numbers) == 1 and "than" not in tokens else ""
     number = _NUMBERS.get(word.lower_, word.lower_)
-    alone = (
-        len(tokens) == 1 or word.dep_ == "attr" and not any(c.dep_ == "pobj" for c in word.children)
-    )
-    return number if number.isdigit() and 0 < int(number) < 110 and alone else ""
+    is_alone = len(tokens) == 1 or word.dep_ == "attr"
+    return number if number.isdigit() and 0 < int(number) < 110 and is_alone else ""
 
 
 def _read_noun(
@@ -213,7 +207,7 @@ def _read_noun(
 ) -> Iterator[Reading]:
     age = _age_of(noun)
     if age and noun.lower_ not in {"year-old"}:
-        yield Reading("has age", age, at=noun.i)
+        yield Reading("has age", age)
         return
     phrase = phrase_of(noun, dated)
     if phrase is None:
@@ -221,71 +215,80 @@ def _read_noun(
     preps = prepositions_of(noun, dated)
     if is_name(noun) and not any(c.dep_ == "det" for c in noun.children):
         if phrase.text in ALLOWED_FLEETING_STATES:
-            yield Reading(_is(chain), phrase.text, at=noun.i)
+            yield Reading(_is(chain), phrase.text)
         elif phrase.label not in {"GPE", "DATE", "TIME", "CARDINAL"} and not chain.negated:
-            yield Reading("has name", phrase.text, is_proper=True, at=noun.i)
+            yield Reading("has name", phrase.text, is_proper=True)
         return
     person = subject_noun == "user" or relations.is_person(subject_noun)
     yield from _read_kind(chain, phrase, preps, dated, person)
 
 
 def _read_kind(
-    chain: Chain,
-    phrase: Phrase,
-    preps: list[tuple[str, list[Token]]],
-    dated: frozenset[int],
-    is_person: bool,
+    chain: Chain, phrase: Phrase, preps: Prepositions, dated: frozenset[int], is_person: bool
 ) -> Iterator[Reading]:
+    """`a nurse at Charité`, `a student`, `a fan of Arsenal`, `a vegetarian`."""
     last = phrase.text.split(" of ")[0].split()[-1]
-    at = phrase.head.i
     if last in _FANS:
         yield from _read_fan(chain, phrase, last)
         return
     if phrase.head.tag_ == "NNS":
         last = phrase.head.lemma_.lower()
         phrase = replace(phrase, text=phrase.text.removesuffix(phrase.head.lower_) + last)
-    role = is_person and is_role(phrase.text) and last != "student"
-    owned = [n for p, ns in preps if p == "of" for n in ns if (o := phrase_of(n)) and o.is_proper]
-    if role and owned:
-        phrase = replace(phrase, text=phrase.text.split(" of ")[0])
-        preps = [*preps, ("at", owned)]
     if last == "student":
-        for field in (n for p, ns in preps if p == "in" for n in ns):
-            if topic := phrase_of(field, dated):
-                yield Reading(
-                    "studies", topic.text, hint=EntityType.TOPIC, after="ended", at=field.i
-                )
-    if last in {"dad", "mom", "mum", "father", "mother", "parent"}:
+        yield from _read_student(chain, phrase, preps, dated)
+    elif _HOBBYISTS & set(phrase.text.split()):
+        yield Reading(_is(chain), phrase.text)
+    elif is_person and is_role(phrase.text) and not chain.negated:
+        yield from _read_role(phrase, preps, dated)
+    elif last in _LASTING_KINDS or last in ALLOWED_FLEETING_STATES:
+        yield Reading(_is(chain), phrase.text, phrase.label, phrase.is_proper)
+    if last in _PARENTS:
         for prep, nouns in preps:
             for child in nouns if prep == "of" else []:
                 yield from named_readings(child)
-    places = [
-        (p, n)
-        for p, ns in preps
-        if p in {"at", "for", "with"}
-        for n in ns
-        if is_name(n) or n in owned
-    ]
-    if role and not chain.negated:
-        yield Reading("works as", phrase.text, hint=EntityType.ROLE, after="ended", at=at)
-    elif last == "student":
-        yield Reading(_is(chain), phrase.text, at=at)
-    elif _says_something(phrase, last):
-        yield Reading(_is(chain), phrase.text, phrase.label, phrase.is_proper, at=at)
-    if role or last == "student":
-        for _, noun in places:
-            if place := phrase_of(noun, dated):
-                name = "studies at" if last == "student" else "works at"
-                yield Reading(
-                    name, place.text, place.label, True, EntityType.ORG, "ended", at=noun.i
-                )
 
 
+def _read_student(
+    chain: Chain, phrase: Phrase, preps: Prepositions, dated: frozenset[int]
+) -> Iterator[Reading]:
+    yield Reading(_is(chain), phrase.text)
+    for prep, nouns in preps:
+        for noun in nouns:
+            thing = phrase_of(noun, dated)
+            if thing and prep == "in":
+                yield reading_of("studies", thing, EntityType.TOPIC, "ended")
+            elif thing and prep in {"at", "with"} and thing.is_proper:
+                yield reading_of("studies at", thing, EntityType.ORG, "ended")
+
+
+def _read_role(phrase: Phrase, preps: Prepositions, dated: frozenset[int]) -> Iterator[Reading]:
+    """The occupation, and the employer that is told with it (`at Miro`, `the CTO of Lumo`)."""
+    places = [(p, n, o) for p, ns in preps for n in ns if (o := phrase_of(n, dated))]
+    owners = [o for p, _, o in places if p == "of" and o.is_proper]
+    role = phrase.text.split(" of ")[0] if owners else phrase.text
+    yield Reading("works as", role, hint=EntityType.ROLE, after="ended")
+    employers = [o for p, n, o in places if p in {"at", "for", "with"} and is_name(n)]
+    named = [o for p, n, o in places if p in {"at", "for"} and o.is_proper and not is_name(n)]
+    yield from _role_work(phrase.head, dated)
+    for employer in [*owners, *employers, *named]:
+        yield reading_of("works at", employer, EntityType.ORG, "ended")
+
+
+def _role_work(role: Token, dated: frozenset[int]) -> Iterator[Reading]:
+    """`a scientist working on fraud detection at Revolut`."""
+    for verb in role.children:
+        if verb.dep_ != "acl" or verb.lower_ not in {"working", "studying", "living"}:
+            continue
+        for prep, nouns in prepositions_of(verb, dated):
+            rule = RULES.get(f"{lemma_of(verb)} {prep}")
+            for noun in nouns if rule else []:
+                if rule and (thing := phrase_of(noun, dated)):
+                    yield reading_of(rule.predicate, thing, rule.type, rule.after)
+
+
+_HOBBYISTS = words("copulas", "hobbyists")
+_PARENTS = frozenset({"dad", "mom", "mum", "father", "mother", "parent"})
 _LASTING_KINDS = words("copulas", "lasting_kinds")
-
-
-def _says_something(phrase: Phrase, last: str) -> bool:
-    return last in _LASTING_KINDS or last in ALLOWED_FLEETING_STATES
 
 
 def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
@@ -296,7 +299,7 @@ def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
     )
     liked = " ".join(w for w in liked.split() if w not in {"a", "an", "the"})
     if liked and liked not in EMPTY_OBJECTS:
-        yield Reading(name, liked, phrase.label, phrase.is_proper, at=phrase.head.i)
+        yield Reading(name, liked, phrase.label, phrase.is_proper)
 
 
 def read_have(chain: Chain, has_date: bool, dated: frozenset[int]) -> Iterator[Reading]:
@@ -307,7 +310,7 @@ def read_have(chain: Chain, has_date: bool, dated: frozenset[int]) -> Iterator[R
         yield from named
         if phrase and not named and _is_had(chain, noun, relation_in(noun), has_date):
             no = "does not have" if chain.negated else "has"
-            yield Reading(no, phrase.text, phrase.label, phrase.is_proper, at=noun.i)
+            yield Reading(no, phrase.text, phrase.label, phrase.is_proper)
 
 
 def _is_had(chain: Chain, noun: Token, relation: str, has_date: bool) -> bool:

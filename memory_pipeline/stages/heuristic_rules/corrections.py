@@ -19,13 +19,14 @@ _CUE = re.compile(
 )
 _VALUE = r"(?:the |a |an )?(?P<{}>[\w$£€%.'-]+(?: [\w$£€%.'-]+){{0,3}}?)"
 _NEW_NOT_OLD = re.compile(
-    rf"^(?:i meant(?: to say)?|it's|it is|that's|it was|that should be|it should be|should be|make that|make it|"
-    rf"he's|she's)?:?\s*{_VALUE.format('new')},? (?:and )?not {_VALUE.format('old')}\s*[.!]*$",
+    rf"^(?:i meant(?: to say)?|it's|it is|that's|it was|that should be|it should be|should be|"
+    rf"make that|make it|he's|she's)?:?\s*{_VALUE.format('new')},? (?:and )?not "
+    rf"{_VALUE.format('old')}\s*[.!]*$",
     re.IGNORECASE,
 )
 _NOT_OLD_BUT_NEW = re.compile(
     rf"^(?:it's|it is|that's|i meant)?\s*not {_VALUE.format('old')}"
-    rf"(?:,? but|[,.;]? (?:it's|it is)|,) {_VALUE.format('new')}\s*[.!]*$",
+    rf"(?:,? but|[,.;]? (?:it's|it is|i meant)|,) {_VALUE.format('new')}\s*[.!]*$",
     re.IGNORECASE,
 )
 _MEANT = re.compile(
@@ -55,7 +56,8 @@ def read_correction(text: str, verbatim: str) -> Correction | None:
         return None
     for pattern in (_NOT_OLD_BUT_NEW, _NEW_NOT_OLD):
         if match := pattern.match(text):
-            return Correction(match["new"].lower(), match["old"].lower().rstrip("."))
+            new, old = (match[name].lower().rstrip(".") for name in ("new", "old"))
+            return Correction(new, old)
     meant = _MEANT.match(text)
     if meant is None or not _CUE.search(verbatim):
         return None

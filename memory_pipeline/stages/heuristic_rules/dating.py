@@ -7,23 +7,39 @@ a phrase means (stages/temporal).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
 from memory_pipeline.stages.temporal import TemporalMatch, find_bounds
 
 
-def dated_phrases(text: str, said_at: datetime) -> Sequence[TemporalMatch]:
-    """Dated phrases of a sentence, in order."""
-    return find_bounds(text, said_at)
+@dataclass(frozen=True)
+class DatedPhrases:
+    """Dated phrases of a sentence, in order, read for what is told as past and for the rest.
+
+    "In March" is the latest March of somebody who moved, and the coming one of somebody who will.
+    """
+
+    past: Sequence[TemporalMatch]
+    other: Sequence[TemporalMatch]
 
 
-def dated(draft: Draft, matches: Sequence[TemporalMatch], said_on: date) -> Draft:
+def dated_phrases(text: str, said_at: datetime) -> DatedPhrases:
+    """Both readings of the dated phrases of a sentence."""
+    other = find_bounds(text, said_at)
+    return DatedPhrases(find_bounds(text, said_at, is_past=True) if other else (), other)
+
+
+def dated(draft: Draft, phrases: DatedPhrases, said_on: date) -> Draft:
     """The draft with the bounds that its clause states.
 
     An ending or history without a date ends on the day it is told.
     """
+    if draft.is_undated:
+        return draft
+    is_told = draft.is_past or draft.is_ended or draft.is_history
+    matches = phrases.past if is_told else phrases.other
     here = [m for m in matches if draft.start <= m.start < draft.end]
     for match in here:
         draft = _bounded(draft, match, said_on)

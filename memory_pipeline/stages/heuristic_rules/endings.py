@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType, KnownFact, KnownLists
 from memory_pipeline.stages.heuristic_rules import relations
-from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.drafts import Draft, Reading
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
-from memory_pipeline.stages.heuristic_rules.readings import (
-    Reading,
+from memory_pipeline.stages.heuristic_rules.verb_objects import (
     objects_of,
+    particle_of,
     prepositions_of,
 )
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
@@ -61,6 +61,7 @@ def _load_endings() -> dict[str, Ending]:
 
 _ENDINGS = _load_endings()
 _DRINKS = words("endings", "drinks")
+_APPS = words("endings", "apps")
 _SMOKES = frozenset(["cigarettes", "cigarette", "tobacco", "smoking", "vaping"])
 _FOODS = words("endings", "foods")
 
@@ -71,14 +72,16 @@ def ended_things(chain: Chain, dated: frozenset[int]) -> Iterator[tuple[Ending, 
     if chain.negated or chain.wants or str(chain.tense) in {"future"}:
         return
     lemma = lemma_of(verb)
-    particle = next((c.lower_ for c in verb.children if c.dep_ == "prt"), "")
-    stem = f"{lemma} {particle}".strip()
+    stem = f"{lemma} {particle_of(verb)}".strip()
     nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
-    if stem == "do" and verb.lower_ != "done" or any(c.dep_ == "dative" for c in verb.children):
+    is_done = stem != "do" or verb.lower_ == "done"
+    if not is_done or any(c.dep_ == "dative" for c in verb.children):
         return
     for prep, targets in preps:
         keys = [f"{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
         ending = next((_ENDINGS[k] for k in keys if k in _ENDINGS), None)
+        if ending is not None and keys[0] not in _ENDINGS:
+            ending = replace(ending, needs_name=False)  # `my job at the bakery` says what it is
         if ending is not None:
             yield from _things(ending, targets, dated)
     if stem in _ENDINGS and (str(chain.tense) in {"past", "perfect"} or lemma in {"quit", "stop"}):
@@ -94,6 +97,8 @@ def _things(
             continue
         meant = _meant(ending, noun, phrase.text)
         if meant is not None:
+            if meant.predicate == "smokes":
+                phrase = replace(phrase, text="cigarettes")
             yield (
                 meant,
                 Reading(
@@ -103,7 +108,6 @@ def _things(
                     phrase.is_proper,
                     meant.type,
                     "ended",
-                    at=noun.i,
                 ),
             )
 
@@ -113,6 +117,9 @@ def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
     for meant, verb in ((_DRINKS, "drinks"), (_SMOKES, "smokes"), (_FOODS, "eats")):
         if last in meant:
             return Ending(verb, (verb, "does", "consumes"))
+    is_left = noun.head.lemma_.lower() in {"quit", "leave"} or noun.dep_ == "conj"
+    if ending.predicate == "works at" and text in _APPS and is_left:
+        return Ending("uses", ("uses", "subscribes to", "has"))
     relation = relations.is_relation(noun.lower_)
     if "has" in ending.closes and relation and ending.predicate == "owns":
         return Ending(f"has {relations.singular(noun.lower_)}", ("has",), EntityType.PERSON)
@@ -122,7 +129,7 @@ def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
         return None
     if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"} and noun.head.lemma_ == "leave":
         return Ending("lives in", ("lives in", "lives at", "works at"), EntityType.PLACE)
-    if ending.needs_name and not is_name(noun):
+    if ending.needs_name and not noun.text[:1].isupper():
         return None
     return ending
 

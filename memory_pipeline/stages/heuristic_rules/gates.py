@@ -23,6 +23,7 @@ class Reason(StrEnum):
     QUESTION = "question"
     CONDITIONAL = "conditional"
     HYPOTHETICAL = "hypothetical"
+    REPORTED = "reported"
     QUOTE = "quote"
     WISH = "wish"
     JOKE = "joke"
@@ -30,6 +31,8 @@ class Reason(StrEnum):
     REQUEST = "request"
     FLEETING = "fleeting"
     NO_PARSE = "no_parse"
+    TOO_LONG = "too_long"
+    AMBIGUOUS = "ambiguous_correction"
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ _HARMLESS_IF = re.compile(
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"^hope\b|\b(?:I wish|if only|I hope|hope you|hoping you|hopefully|good luck|happy birthday|congrat\w*|"
+    r"^hope\b|\b(?:I wish|if only|I hope|hope you|hoping you|hopefully|good luck|happy birthday|"
+    r"congrat\w*|"
     r"may you|wish you|wishing|fingers crossed|best wishes|get well|all the best)\b",
     re.IGNORECASE,
 )
@@ -112,9 +116,11 @@ _HYPOTHETICAL = re.compile(
     r"I'd be|would be (?!nice)|if I were|someone who|act as)\b",
     re.IGNORECASE,
 )
+_REPORTED = re.compile(r"^(?:according to|rumou?r has it|they say|people say)\b", re.IGNORECASE)
 _ASKS = re.compile(
     r"^(?:what|where|how|which|who|whose|why|when|do|does|did|can|could|should|would|will|is|are|"
-    r"am|have you|has|any (?:ideas?|tips|suggestions?))\s+(?:you|i|we|it|there|that|this|the|a|an|my|"
+    r"am|have you|has|any (?:ideas?|tips|suggestions?))\s+"
+    r"(?:you|i|we|it|there|that|this|the|a|an|my|"
     r"your|should|can|would|are|is|do|does|did|kind|else|about|of|for|to|much|many|long|he|she|they)"
     r"\b",
     re.IGNORECASE,
@@ -189,4 +195,6 @@ def gate_sentence(text: str, verbatim: str) -> Reason | None:
         return Reason.CONDITIONAL
     if _WISH.search(text):
         return Reason.WISH
+    if _REPORTED.match(text):
+        return Reason.REPORTED
     return Reason.HYPOTHETICAL if _HYPOTHETICAL.search(text) else None

@@ -36,14 +36,16 @@ _STYLE = re.compile(
 _IMPERATIVE = re.compile(
     rf"^(?:please,?\s+|kindly\s+|and\s+|so\s+|also,?\s+|but\s+|just\s+|can you (?:please\s+)?|"
     rf"could you (?:please\s+)?|I(?:'d| would) (?:like|prefer)(?: it if)? you (?:to\s+)?|"
-    rf"I want you to\s+|I need you to\s+|you (?:should|must|can)\s+|let's\s+|remember:?\s+(?:to\s+)?|"
+    rf"I want you to\s+|I need you to\s+|you (?:should|must|can)\s+|let's\s+|"
+    rf"remember:?\s+(?:to\s+)?|"
     rf"(?:from now on|going forward|in (?:the )?future|whenever|every time|when(?:ever)? you|"
     rf"when answering|for all)\b[^,]*,?\s*(?:please\s+|you should\s+)?|"
     rf"(?:from now on|going forward|in future)\s+)*(?:{_ACTIONS})\b",
     re.IGNORECASE,
 )
 _PEP_TALK = re.compile(
-    r"\b(?:give up|keep (?:it up|going|up|on|pushing|at|shining|being|smiling)|be (?:proud|happy|kind|"
+    r"\b(?:give up|keep (?:it up|going|up|on|pushing|at|shining|being|smiling)|"
+    r"be (?:proud|happy|kind|"
     r"yourself|strong|careful)|believe in|stay (?:strong|positive)|say never|let go)\b",
     re.IGNORECASE,
 )
@@ -63,8 +65,9 @@ _REVOKES = re.compile(
     re.IGNORECASE,
 )
 _CALL_ME = re.compile(
-    r"\b(?:call me|address me as|refer to me as|I go by|everyone calls me|people call me|"
-    r"friends call me|they call me|you can call me)\s+(?:simply |just )?([A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?)"
+    r"\b(?i:call me|I go by|everyone calls me|people call me|"
+    r"friends call me|they call me|you can call me)\s+"
+    r"(?:simply |just )?([A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?)"
 )
 _LEAD = re.compile(
     r"^(?:please|kindly|from now on|going forward|in (?:the )?future|can you|could you|also|just|"

@@ -9,6 +9,7 @@ import re
 
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.predicates import ALLOWED_FLEETING_STATES
 from memory_pipeline.stages.heuristic_rules.roles import is_role
 
 _INTRO = re.compile(
@@ -28,6 +29,10 @@ _PREDICATES = {
 }
 
 
+_OVER = re.compile(
+    r"^(?:I'm|I am) (?:not (?:an? )?(?P<state>[\w-]+) any ?(?:more|longer)\b)", re.IGNORECASE
+)
+_NAMED = re.compile(r"^(?:I'm|I am|This is) (?P<name>[A-Z][a-z]{2,})(?:,? by the way)?[.!]*$")
 _AGED = re.compile(
     r"^(?:I'm|I am|as) an? (?P<age>[1-9]\d)[- ]?(?:yo|y/o|year[- ]old|yr old)\b", re.IGNORECASE
 )
@@ -37,6 +42,13 @@ _ORIGIN = re.compile(r",? originally from (?P<place>[A-Z]\w+(?: [A-Z]\w+)*)")
 def _read_parts(text: str) -> list[Draft]:
     """`a 27yo student`, `originally from Brazil`: said in passing, lost by the parse."""
     found = []
+    if over := _OVER.match(text):
+        state = over["state"].lower()
+        if state in ALLOWED_FLEETING_STATES:
+            found.append(Draft("user", "is", state, end=len(text), is_ended=True))
+    match = _NAMED.match(text)
+    if match and match["name"].lower() not in ALLOWED_FLEETING_STATES:
+        found.append(Draft("user", "has name", match["name"].lower(), end=match.end()))
     if match := _AGED.match(text):
         found.append(Draft("user", "has age", match["age"], end=match.end()))
     origin = _ORIGIN.search(text)

@@ -10,12 +10,12 @@ from memory_pipeline.stages.heuristic_rules.words import words
 
 _ENGLISH = words("language", "english")
 _FOREIGN = words("language", "foreign")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 
 
 def is_english(text: str) -> bool:
     """True for English; text without letters is not English, one of few words needs one cue."""
-    words = [w.replace("’", "'").lower() for w in _WORD.findall(text)]
+    words = [w.replace("\u2019", "'").lower() for w in _WORD.findall(text)]
     letters = [c for c in text if c.isalpha()]
     if not letters or not words:
         return False

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LEFT_DEPS = words("noun_phrases", "left_deps")
 _CUT_WORDS = words("noun_phrases", "cut_words")
+_MEASURES = frozenset({"lot", "lots", "bit", "ton", "tons", "bunch", "plenty", "kind", "type"})
 _JOINED_PREPS = frozenset({"of"})
 _DEGREES = words("noun_phrases", "degrees")
 
@@ -43,6 +44,8 @@ def conjuncts(token: Token) -> list[Token]:
     """The token and what is listed after it (`peanuts, shellfish and soy`)."""
     found = [token, *(c for c in token.lefts if _is_listed_before(c))]
     for child in token.children:
+        if child.text != "&" and any(c.text == "&" for c in token.children):
+            continue
         if (child.dep_ == "conj" and child.i > token.i and not _is_verb(child, token)) or (
             child.dep_ == "appos" and child.i > token.i and _continues_list(child)
         ):
@@ -109,13 +112,16 @@ def _right_words(head: Token) -> list[Token]:
                 if noun.dep_ == "pobj" and noun.lower_ not in EMPTY_OBJECTS:
                     words.append(child)
                     words.extend(phrase_tokens(noun))
-        elif child.text == "&" or (
-            child.dep_ == "conj" and any(c.text == "&" for c in head.children)
-        ):
-            words.append(child)
-        elif child.dep_ in {"nummod"} or (child.dep_ == "punct" and child.text == "-"):
+        elif _is_glued(child, head):
             words.append(child)
     return words
+
+
+def _is_glued(child: Token, head: Token) -> bool:
+    """What belongs to a name after its head: `Dungeons & Dragons`, `iPhone 15`."""
+    if child.text in {"&", "-"} or child.dep_ == "nummod":
+        return True
+    return child.dep_ == "conj" and any(c.text == "&" for c in head.children)
 
 
 def phrase_tokens(head: Token, skip: frozenset[int] = frozenset()) -> list[Token]:
@@ -129,26 +135,54 @@ def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
 
     Something that is `called X` is X.
     """
-    for child in head.children:
-        if child.dep_ in {"acl", "relcl"} and child.lower_ in {"called", "named"}:
-            for name in child.children:
-                if name.dep_ in {"oprd", "dobj", "attr"} and name is not head:
-                    return phrase_of(name)
+    name = _called(head) or _measured(head) or _owned_name(head)
+    if name is not None:
+        return phrase_of(name)
     tokens = phrase_tokens(head, skip)
-    while tokens and (_is_cut(tokens[0]) or tokens[0].is_punct):
-        tokens = tokens[1:]
-    while tokens and (tokens[-1].is_punct or tokens[-1].lower_ in {"too", "now"}):
-        tokens = tokens[:-1]
-    kept = [t for n, t in enumerate(tokens) if n == len(tokens) - 1 or not _is_cut(t)]
-    if not kept or head not in kept:
+    kept = _trimmed(tokens)
+    if head not in kept or any(t.lower_ in {"your", "yours"} for t in tokens):
         return None
-    if len(kept) == 1 and (kept[0].lower_ in EMPTY_OBJECTS or head.pos_ == "PRON"):
+    if len(kept) == 1 and head.pos_ == "PRON":
         return None
     if head.lower_ in EMPTY_OBJECTS and not any(is_name(t) for t in kept):
         return None
     text = _joined(kept)
     label = head.ent_type_ or next((t.ent_type_ for t in kept if t.ent_type_), "")
     return Phrase(text, label, any(is_name(t) for t in kept), head)
+
+
+def _called(head: Token) -> Token | None:
+    for child in head.children:
+        if child.dep_ in {"acl", "relcl"} and child.lower_ in {"called", "named"}:
+            for name in child.children:
+                if name.dep_ in {"oprd", "dobj", "attr"} and name is not head:
+                    return name
+    return None
+
+
+def _measured(head: Token) -> Token | None:
+    """`a lot of jazz` is jazz."""
+    if head.lower_ not in _MEASURES:
+        return None
+    nouns = (n for c in head.children if c.lower_ == "of" for n in c.children if n.dep_ == "pobj")
+    return next(nouns, None)
+
+
+def _owned_name(head: Token) -> Token | None:
+    """`my boyfriend Andre` is Andre, `my parents` are the parents."""
+    owned = any(c.lower_ in {"my", "our"} and c.dep_ == "poss" for c in head.children)
+    if not owned or is_name(head):
+        return None
+    return next((c for c in head.children if c.dep_ == "appos" and is_name(c)), None)
+
+
+def _trimmed(tokens: list[Token]) -> list[Token]:
+    """The tokens without articles, judgements and punctuation around them."""
+    while tokens and (_is_cut(tokens[0]) or tokens[0].is_punct):
+        tokens = tokens[1:]
+    while tokens and (tokens[-1].is_punct or tokens[-1].lower_ in {"too", "now"}):
+        tokens = tokens[:-1]
+    return [t for n, t in enumerate(tokens) if n == len(tokens) - 1 or not _is_cut(t)]
 
 
 def _is_cut(token: Token) -> bool:

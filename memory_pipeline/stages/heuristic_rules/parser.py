@@ -49,10 +49,10 @@ def _join_hyphens(doc: Doc) -> None:
                 retokenizer.merge(span)
 
 
-def load_parser() -> SentenceParser:
-    """The English parser; raises ParserMissingError when the extra is not installed."""
+def load_parser(model: str = MODEL_MODULE) -> SentenceParser:
+    """The parser of a model package; raises ParserMissingError when it or spaCy is missing."""
     try:
-        model = import_module(MODEL_MODULE)
+        package = import_module(model)
     except ModuleNotFoundError as error:
-        raise ParserMissingError(error.name or MODEL_MODULE) from error
-    return SentenceParser(model.load())
+        raise ParserMissingError(error.name or model) from error
+    return SentenceParser(package.load())

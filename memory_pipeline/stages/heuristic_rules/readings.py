@@ -1,252 +1,149 @@
 """Reads a clause into predicate and object: the general rule for verbs, whatever the verb.
 
-What belongs here: objects, particles and prepositions of full verbs. What does not: `be` and
-`have` (copulas), subjects (cast), dates and endings.
+What belongs here: which rule or general name a full verb gets. What does not: `be` and `have`
+(copulas), subjects (cast), dates and endings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
-from memory_pipeline.stages.heuristic_rules import predicates, relations
+from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.clauses import Tense
-from memory_pipeline.stages.heuristic_rules.naming import given_names, relation_in
-from memory_pipeline.stages.heuristic_rules.noun_phrases import (
-    Phrase,
-    conjuncts,
-    is_name,
-    phrase_of,
-    stray_conjuncts,
-)
+from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
+from memory_pipeline.stages.heuristic_rules.naming import given_names, named_beside, relation_in
+from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import RULES, Rule, third_person
 from memory_pipeline.stages.heuristic_rules.roles import is_role
-from memory_pipeline.stages.heuristic_rules.verbs import Chain, gerund, is_passive, lemma_of
+from memory_pipeline.stages.heuristic_rules.verb_habits import (
+    read_going,
+    read_habit,
+    read_liking,
+    read_preferring,
+)
+from memory_pipeline.stages.heuristic_rules.verb_objects import (
+    Arguments,
+    arguments_of,
+    prepositions_of,
+)
+from memory_pipeline.stages.heuristic_rules.verbs import Chain, is_passive, lemma_of
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-
-@dataclass(frozen=True)
-class Reading:
-    """Predicate and object of a clause, before subject and dates.
-
-    `after` as in predicates.Rule; `is_general` when no table knew the verb.
-    """
-
-    predicate: str
-    object: str
-    label: str = ""
-    is_proper: bool = False
-    hint: EntityType | None = None
-    after: str | None = None
-    is_general: bool = False
-    at: int = 0
-
-
-_PREPS = frozenset({"prep", "agent", "dative"})
-_NOUNISH = frozenset({"NN", "NNS", "NNP", "NNPS", "VBN", "JJ", "VBG"})
-_NOT_OBJECTS = words("readings", "not_objects")
-_CARRIERS = words("readings", "carriers")
-_ABILITIES = words("readings", "abilities")
-_SECONDARY = frozenset(["at", "for", "with", "in"])
+_SECONDARY = frozenset({"at", "for", "with", "in"})
 _SECONDARY_VERBS = words("readings", "secondary_verbs")
-_TIME_WORDS = words("readings", "time_words")
-
-
-def _skip_time(token: Token, dated: frozenset[int]) -> bool:
-    return token.i in dated or token.ent_type_ in {"TIME"} or token.lemma_.lower() in _TIME_WORDS
-
-
-def objects_of(verb: Token, dated: frozenset[int]) -> list[Token]:
-    """Direct objects, lists taken apart."""
-    found = [
-        noun
-        for child in [*verb.children, *_objects_taken_for_subjects(verb)]
-        if child.dep_ in {"dobj", "oprd", "nsubj"}
-        and (child.dep_ != "nsubj" or child.i > verb.i)
-        and not _skip_time(child, dated)
-        for noun in conjuncts(child)
-    ]
-    return [*(found or _slipped_objects(verb, dated)), *(stray_conjuncts(verb) if found else ())]
-
-
-def _objects_taken_for_subjects(verb: Token) -> list[Token]:
-    """`run a shop selling candles`: the parser lets the shop be the seller."""
-    if any(c.dep_ == "dobj" for c in verb.children) or verb.lemma_.lower() in {
-        "see",
-        "hear",
-        "have",
-    }:
-        return []
-    return [
-        c
-        for below in verb.rights
-        if below.dep_ == "advcl" and below.tag_ == "VBG"
-        for c in below.children
-        if c.dep_ == "nsubj" and c.i > verb.i
-    ]
-
-
-def _slipped_objects(verb: Token, dated: frozenset[int]) -> list[Token]:
-    """An object right after the verb that the parser took for something else (`eat gluten`)."""
-    return [
-        child
-        for child in verb.rights
-        if child.i > verb.i
-        and child.left_edge.i <= verb.i + 2
-        and child.dep_ in {"dep", "acomp", "advmod", "attr", "npadvmod", "punct"}
-        and child.is_alpha
-        and child.tag_ in _NOUNISH
-        and child.lower_ not in _NOT_OBJECTS
-        and not _skip_time(child, dated)
-        and verb.lemma_ != "be"
-    ]
-
-
-def prepositions_of(verb: Token, dated: frozenset[int]) -> list[tuple[str, list[Token]]]:
-    """Prepositions of a verb with their nouns, dated phrases left out."""
-    found = []
-    carriers = [c for c in verb.children if c.dep_ == "dobj" and c.lemma_.lower() in _CARRIERS]
-    children = [*verb.children, *(g for c in carriers for g in c.children)]
-    for child in children:
-        if child.dep_ not in _PREPS or child.i in dated or child.i < verb.i:
-            continue
-        word = child.lower_
-        inner = [c for c in child.children if c.dep_ == "prep"]
-        if inner and not any(c.dep_ == "pobj" for c in child.children):
-            word, child = f"{word} {inner[0].lower_}", inner[0]
-        nouns = [c for c in child.children if c.dep_ == "pobj" and not _skip_time(c, dated)]
-        if nouns:
-            stray = stray_conjuncts(verb)
-            if verb.dep_ == "acomp":
-                stray = [*stray, *stray_conjuncts(verb.head)]
-            found.append((word, [*(n for noun in nouns for n in conjuncts(noun)), *stray]))
-    return found
-
-
-def _particle(verb: Token) -> str:
-    return next((c.lower_ for c in verb.children if c.dep_ == "prt"), "")
-
-
-def activity(verb: Token, dated: frozenset[int]) -> str:
-    """What somebody does, as words: `playing chess`, `hiking`, `going to concerts`."""
-    words = [gerund(verb)]
-    if particle := _particle(verb):
-        words.append(particle)
-    things = [p.text for n in objects_of(verb, dated) if (p := phrase_of(n, dated))]
-    if things:
-        words.append(" and ".join(things))
-    for prep, nouns in prepositions_of(verb, dated)[:1]:
-        names = [p.text for n in nouns if (p := phrase_of(n, dated))]
-        if names:
-            words.extend((prep, " and ".join(names)))
-    return " ".join(words)
+_GROUPS = words("readings", "groups")
+_NOT_JOINED = frozenset({"call", "meeting", "waitlist", "conversation"})
+_TASTES = frozenset({"likes", "loves", "enjoys"})
+# What `got divorced` and `have been married` leave when no name is told.
+_STATES = {"marry": "married", "divorce": "divorced", "engage": "engaged", "separate": "separated"}
+_PARTICIPLES = {"wrote": "written", "broke": "broken", "tore": "torn", "underwent": "undergone"}
+_LEADS = words("readings", "leads")
+_CAN = frozenset({"can", "ca", "could"})
 
 
 def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     """Readings of a chain whose verb is neither `be` nor `have`."""
-    verb, lemma = chain.verb, lemma_of(chain.verb)
     if chain.likes:
-        yield from _read_liking(chain, dated)
+        yield from read_liking(chain, dated)
         return
-    stem = f"{lemma} {_particle(verb)}".strip()
-    nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
-    named = [r for n in nouns for r in named_readings(n)]
-    if named and not chain.wants:
-        yield from named
+    arguments = arguments_of(chain, dated)
+    special = _read_special(arguments)
+    if special is not None:
+        yield from special
         return
-    if chain.modal in {"would", "'d"}:
-        yield from _read_preferring(chain, nouns, dated)
-        return
-    if lemma == "go" and chain.tense == Tense.PRESENT and not chain.wants:
-        yield from _read_going(chain, preps, dated)
-        return
-    if lemma == "join":
-        yield from _read_joining(chain, nouns, dated)
-        return
-    seen = list(_by_rule(chain, stem, nouns, preps, dated))
+    seen = list(_by_rule(arguments))
     yield from seen
-    if not seen and stem in RULES and nouns and not chain.wants:
+    if seen:
+        yield from _secondary(arguments, _verb_name(arguments))
+    if seen or _is_known_verb(arguments):
         return
-    if seen or not nouns + [n for _, ns in preps for n in ns]:
-        if not seen:
-            yield from _intransitive(chain, stem, dated)
-        return
-    yield from _general(chain, stem, nouns, preps, dated)
+    if arguments.nouns or arguments.preps:
+        yield from _general(arguments)
+    else:
+        yield from read_habit(chain, dated)
+
+
+def _is_known_verb(arguments: Arguments) -> bool:
+    """A verb of the table that gave nothing was turned down; the general rule leaves it so."""
+    key = f"{arguments.negation}{arguments.stem}"
+    return bool(arguments.nouns) and key in RULES and not arguments.chain.wants
+
+
+def _read_special(arguments: Arguments) -> Iterator[Reading] | None:
+    """Readings of verbs with a way of their own; None for all others."""
+    chain = arguments.chain
+    named = [r for n in arguments.nouns for r in named_readings(n)]
+    if named and not chain.wants:
+        return iter(named)
+    state = _STATES.get(lemma_of(chain.verb)) if is_passive(chain.verb) else None
+    if state and not arguments.preps and not chain.wants:
+        return iter([Reading("is not" if chain.negated else "is", state, after="state")])
+    if chain.modal in {"would", "'d"}:
+        return read_preferring(arguments)
+    if lemma_of(chain.verb) == "go" and chain.tense == Tense.PRESENT and not chain.wants:
+        return read_going(arguments)
+    return _read_joining(arguments) if lemma_of(chain.verb) == "join" else None
 
 
 def named_readings(noun: Token) -> Iterator[Reading]:
     """`a dog named Rex` as (has dog, rex)."""
     relation = relation_in(noun)
-    for name, at in given_names(noun) if relation else []:
-        yield Reading(
-            f"has {relations.singular(relation)}",
-            name,
-            is_proper=True,
-            hint=relations.type_of_relation(relation),
-            after="state",
-            at=at,
-        )
+    kind = relations.type_of_relation(relation)
+    for name in given_names(noun) if relation else []:
+        predicate = f"has {relations.singular(relation)}"
+        yield Reading(predicate, name, is_proper=True, hint=kind, after="state")
+    for beside in named_beside(noun):
+        yield from named_readings(beside)
 
 
-def _read_joining(chain: Chain, nouns: list[Token], dated: frozenset[int]) -> Iterator[Reading]:
+def _read_joining(arguments: Arguments) -> Iterator[Reading]:
     """Who joins a company works there; who joins a choir is a member."""
-    for noun in nouns:
-        phrase = phrase_of(noun, dated)
-        if phrase is None or noun.lower_ in {"call", "meeting", "waitlist", "conversation"}:
+    for noun in arguments.nouns:
+        phrase = phrase_of(noun, arguments.dated)
+        if phrase is None or noun.lower_ in _NOT_JOINED:
             continue
-        rule = RULES["work at" if phrase.is_proper and not _is_group(phrase.text) else "belong to"]
-        yield _reading(rule.predicate, phrase, EntityType.ORG, "state")
+        is_company = phrase.is_proper and not _GROUPS & set(phrase.text.split())
+        rule = RULES["work at" if is_company else "belong to"]
+        yield reading_of(rule.predicate, phrase, EntityType.ORG, "state")
 
 
-def _read_preferring(chain: Chain, nouns: list[Token], dated: frozenset[int]) -> Iterator[Reading]:
-    """`I'd rather have tea`."""
-    if any(c.lower_ == "rather" for c in chain.verb.children):
-        for noun in nouns:
-            if phrase := phrase_of(noun, dated):
-                yield _reading("prefers", phrase, None, None)
-
-
-def _read_going(
-    chain: Chain, preps: list[tuple[str, list[Token]]], dated: frozenset[int]
-) -> Iterator[Reading]:
-    """Where somebody goes as a rule: to a named school, to church, to the gym."""
-    for prep, nouns in preps:
-        for noun in nouns if prep == "to" else []:
-            phrase = phrase_of(noun, dated)
-            if phrase and (phrase.is_proper or noun.lower_ in _VENUES):
-                no = "does not go to" if chain.negated else "goes to"
-                yield _reading(no, phrase, None, None)
-
-
-def _is_group(name: str) -> bool:
-    return bool(_GROUPS & set(name.split()))
-
-
-def _keyed(rule: Rule, chain: Chain, noun: Token, dated: frozenset[int]) -> Iterator[Reading]:
+def _keyed(rule: Rule, arguments: Arguments, noun: Token) -> Iterator[Reading]:
     if noun.lower_ in {"me", "us"}:
-        yield Reading(rule.predicate, "user", hint=EntityType.PERSON, at=noun.i)
+        yield Reading(rule.predicate, "user", hint=EntityType.PERSON)
         return
     if rule.type == EntityType.PLACE and not is_name(noun):
-        noun = _named_place(noun, dated) or noun
-    phrase = phrase_of(noun, dated)
-    if phrase is not None and not (rule.predicate in _TASTES and _is_at_hand(noun)):
-        name = rule.predicate
-        if name == "works as" and lemma_of(chain.verb) == "become" and not is_role(phrase.text):
-            return
-        yield _reading(name, phrase, rule.type, rule.after)
-        if rule.type == EntityType.ROLE:
-            for prep, places in prepositions_of(noun, dated):
-                for place in places if prep in {"at", "for", "with"} else []:
-                    if is_name(place) and (where := phrase_of(place, dated)):
-                        yield _reading("works at", where, EntityType.ORG, rule.after)
+        noun = named_place(noun, arguments.dated) or noun
+    phrase = phrase_of(noun, arguments.dated)
+    if phrase is None or (rule.predicate in _TASTES and _is_at_hand(noun)):
+        return
+    if arguments.stem == "get" and rule.predicate == "likes" and _has_article(noun):
+        return
+    if lemma_of(arguments.chain.verb) == "become" and not is_role(phrase.text):
+        return
+    yield reading_of(rule.predicate, phrase, rule.type, rule.after)
+    if rule.type == EntityType.ROLE:
+        yield from _work_places(rule, noun, arguments.dated)
 
 
-def _named_place(noun: Token, dated: frozenset[int]) -> Token | None:
+def _has_article(noun: Token) -> bool:
+    """`got into a fight` is no taste, `got into pottery` is."""
+    return any(c.dep_ in {"det", "poss", "nummod"} for c in noun.children)
+
+
+def _work_places(rule: Rule, role: Token, dated: frozenset[int]) -> Iterator[Reading]:
+    """`as a designer at Miro`: the role's own preposition names the employer."""
+    for prep, places in prepositions_of(role, dated):
+        for place in places if prep in {"at", "for", "with"} else []:
+            if is_name(place) and (where := phrase_of(place, dated)):
+                yield reading_of("works at", where, EntityType.ORG, rule.after)
+
+
+def named_place(noun: Token, dated: frozenset[int]) -> Token | None:
     """`a small flat in Montreal`: the town says where."""
     for prep, nouns in prepositions_of(noun, dated):
         if prep in {"in", "near", "outside", "at"} and is_name(nouns[0]):
@@ -254,93 +151,93 @@ def _named_place(noun: Token, dated: frozenset[int]) -> Token | None:
     return None
 
 
-_TASTES = frozenset({"likes", "loves", "enjoys"})
-
-
 def _is_at_hand(noun: Token) -> bool:
     """`love that photo`, `love the colours`: what is being talked about, not a taste."""
-    for child in noun.children:
-        if child.lower_ in {"that", "this", "these", "those", "your"}:
-            return True
-        if child.lower_ == "the" and child.dep_ == "det":
-            plain = len([c for c in noun.lefts if c.dep_ != "punct"]) == 1
-            spoken = any(c.dep_ == "nsubj" for c in noun.head.children)
-            return not (spoken and (plain or is_name(noun))) and not any(
-                c.lower_ == "of" for c in noun.children
-            )
-    return False
+    first = noun.head if noun.dep_ == "conj" else noun
+    before = {c.lower_ for c in first.lefts}
+    if before & {"that", "this", "these", "those", "your"}:
+        return True
+    if "the" not in before or any(c.lower_ == "of" for c in first.children):
+        return False
+    is_plain = len([c for c in first.lefts if c.dep_ != "punct"]) == 1
+    is_spoken = any(c.dep_ == "nsubj" for c in first.head.children)
+    return not (is_spoken and (is_plain or is_name(noun)))
 
 
-def _reading(
-    predicate: str,
-    phrase: Phrase,
-    hint: EntityType | None,
-    after: str | None,
-    general: bool = False,
-) -> Reading:
-    return Reading(
-        predicate, phrase.text, phrase.label, phrase.is_proper, hint, after, general, phrase.head.i
-    )
-
-
-def _by_rule(
-    chain: Chain,
-    stem: str,
-    nouns: list[Token],
-    preps: list[tuple[str, list[Token]]],
-    dated: frozenset[int],
-) -> Iterator[Reading]:
-    no = "not " if chain.negated else ""
-    can = "can " if no and chain.modal in {"can", "ca", "could"} else ""
+def _by_rule(arguments: Arguments) -> Iterator[Reading]:
+    chain, no = arguments.chain, arguments.negation
     if chain.wants:
         return
-    for prep, targets in preps:
-        keys = [f"{no}{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
+    for prep, targets in arguments.preps:
+        keys = [f"{no}{arguments.stem} {prep}"]
+        if not chain.negated:
+            keys += [f"{arguments.stem} {n.lemma_.lower()} {prep}" for n in arguments.nouns]
         rule = next((RULES[k] for k in keys if k in RULES), None)
+        for target in targets if rule else []:
+            yield from _keyed(rule, arguments, target) if rule else ()
+    for noun in [] if is_passive(chain.verb) else arguments.nouns:
+        rule = _rule_for(arguments, noun)
         if rule is not None:
-            for target in targets:
-                yield from _keyed(rule, chain, target, dated)
-    if is_passive(chain.verb):
-        return
-    if stem == "get" and chain.tense in {Tense.PAST, Tense.PERFECT}:
-        nouns = [n for n in nouns if n.lower_ != "myself"]
-        stem = "buy" if _is_got_thing(chain.verb, nouns) else stem
-    for noun in nouns:
-        keys = (f"{stem} {noun.lemma_.lower()}", f"{can}{no}{stem}", f"{no}{stem}")
-        rule = next((RULES[k] for k in keys if k in RULES), None)
-        if rule is not None:
-            yield from _keyed(rule, chain, noun, dated)
+            yield from _keyed(rule, arguments, noun)
 
 
-def _is_got_thing(verb: Token, nouns: list[Token]) -> bool:
+def _rule_for(arguments: Arguments, noun: Token) -> Rule | None:
+    """The rule of a verb with an object; the object itself may be part of the key."""
+    chain, stem, no = arguments.chain, arguments.stem, arguments.negation
+    if stem == "get" and _is_got_thing(chain, noun):
+        stem = "buy"
+    can = "can " if no and chain.modal in _CAN else ""
+    keys = [f"{can}{no}{stem}", f"{no}{stem}"]
+    if not chain.negated:
+        keys.insert(0, f"{stem} {noun.lemma_.lower()}")
+    return next((RULES[k] for k in keys if k in RULES), None)
+
+
+def _is_got_thing(chain: Chain, noun: Token) -> bool:
     """`got myself a camera`, `got a new Fujifilm X100V`."""
-    bought = any(c.lower_ == "myself" for c in verb.children)
-    named = any(is_name(n) and any(c.lower_ in {"a", "an"} for c in n.children) for n in nouns)
-    return bought or named
+    if chain.tense not in {Tense.PAST, Tense.PERFECT} or noun.lower_ == "myself":
+        return False
+    for_me = any(c.lower_ == "myself" for c in chain.verb.children)
+    return for_me or (is_name(noun) and any(c.lower_ in {"a", "an"} for c in noun.children))
 
 
-def _general(
-    chain: Chain,
-    stem: str,
-    nouns: list[Token],
-    preps: list[tuple[str, list[Token]]],
-    dated: frozenset[int],
-) -> Iterator[Reading]:
+def _general(arguments: Arguments) -> Iterator[Reading]:
     """The verb in the third person present with what it acts on."""
-    if is_passive(chain.verb) and not preps:
+    chain, name = arguments.chain, _verb_name(arguments)
+    nouns = [] if is_passive(chain.verb) else arguments.nouns
+    for noun in nouns:
+        if phrase := phrase_of(noun, arguments.dated):
+            yield reading_of(name, phrase, is_general=True)
+    if not nouns:
+        for prep, targets in arguments.preps[:1]:
+            yield from _with_prep(name, prep, targets, arguments.dated)
+    elif lemma_of(chain.verb) in _LEADS:
+        yield from _led_places(arguments)
+    yield from _secondary(arguments, name)
+
+
+def _secondary(arguments: Arguments, name: str) -> Iterator[Reading]:
+    """Where or in what a named or organised thing is done: `plays cello in an orchestra`."""
+    if not arguments.nouns or lemma_of(arguments.chain.verb) not in _SECONDARY_VERBS:
         return
-    name = _verb_name(chain, stem)
-    if nouns and not is_passive(chain.verb):
-        for noun in nouns:
-            if phrase := phrase_of(noun, dated):
-                yield _reading(name, phrase, None, None, True)
-        if lemma_of(chain.verb) in _SECONDARY_VERBS:
-            for prep, targets in preps:
-                if prep in _SECONDARY and any(is_name(t) for t in targets):
-                    yield from _with_prep(name, prep, targets, dated)
-        return
-    for prep, targets in preps[:1]:
-        yield from _with_prep(name, prep, targets, dated)
+    for prep, targets in arguments.preps:
+        is_named = any(
+            (p := phrase_of(t)) and (p.is_proper or t.lower_ in _GROUPS) for t in targets
+        )
+        if prep in _SECONDARY and is_named:
+            yield from _with_prep(name, prep, targets, arguments.dated)
+
+
+def _led_places(arguments: Arguments) -> Iterator[Reading]:
+    """Who leads something at a company works there."""
+    preps = [
+        *arguments.preps,
+        *(p for n in arguments.nouns for p in prepositions_of(n, frozenset())),
+    ]
+    for prep, targets in preps:
+        for target in targets if prep == "at" else []:
+            if (place := phrase_of(target, arguments.dated)) and place.is_proper:
+                yield reading_of("works at", place, EntityType.ORG, "ended")
 
 
 def _with_prep(
@@ -348,76 +245,19 @@ def _with_prep(
 ) -> Iterator[Reading]:
     for target in targets:
         if phrase := phrase_of(target, dated):
-            yield _reading(f"{name} {prep}", phrase, None, None, True)
+            yield reading_of(f"{name} {prep}", phrase, is_general=True)
 
 
-def _verb_name(chain: Chain, stem: str) -> str:
+def _verb_name(arguments: Arguments) -> str:
+    chain, stem = arguments.chain, arguments.stem
     lemma, _, particle = stem.partition(" ")
     if chain.wants:
         return f"{chain.wants} to {stem}"
-    if chain.tense == Tense.PRESENT and chain.modal in {"can", "ca", "could"}:
+    if chain.tense == Tense.PRESENT and chain.modal in _CAN:
         return f"can{'not' if chain.negated else ''} {stem}"
     if chain.negated:
         return f"does not {stem}"
-    if chain.tense == Tense.PERFECT and chain.verb.tag_ != "VBG":
-        return f"has {chain.verb.lower_} {particle}".strip()
+    if chain.tense in {Tense.PERFECT, Tense.PAST} and chain.verb.tag_ in {"VBD", "VBN"}:
+        done = _PARTICIPLES.get(chain.verb.lower_, chain.verb.lower_)
+        return f"has {done} {particle}".strip()
     return f"{third_person(lemma)} {particle}".strip()
-
-
-_NEEDS_OBJECT = words("readings", "needs_object")
-_EMPTY_ACTIVITIES = words("readings", "empty_activities")
-_VENUES = words("readings", "venues")
-_GROUPS = words("readings", "groups")
-_HABITS = words("readings", "habits")
-
-
-def _intransitive(chain: Chain, stem: str, dated: frozenset[int]) -> Iterator[Reading]:
-    lemma = lemma_of(chain.verb)
-    if lemma not in _HABITS or chain.wants or chain.tense in {Tense.PAST, Tense.FUTURE}:
-        return
-    if lemma == "drink":
-        name = "does not drink" if chain.negated else "drinks"
-        yield Reading(name, "alcohol", at=chain.verb.i, is_general=True)
-        return
-    name = "does not do" if chain.negated else "does"
-    yield Reading(name, activity(chain.verb, dated), at=chain.verb.i, is_general=True)
-
-
-def _read_liking(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
-    for verb in conjuncts(chain.verb) if chain.verb.tag_ == "VBG" else [chain.verb]:
-        words = activity(verb, dated)
-        if verb.lemma_.lower() in _NEEDS_OBJECT and len(words.split()) == 1:
-            continue
-        if words.split()[0] not in _EMPTY_ACTIVITIES:
-            yield Reading(chain.likes, words, at=verb.i, is_general=False)
-    for child in chain.verb.children:
-        if child.dep_ == "conj" and child.tag_ == "VBG" and chain.verb.tag_ != "VBG":
-            yield Reading(chain.likes, activity(child, dated), at=child.i)
-
-
-def is_durable(reading: Reading, chain: Chain, has_date: bool, marker: bool) -> bool:
-    """Whether what the clause says outlasts the day, by the verb's form and closed lists."""
-    lemma = lemma_of(chain.verb)
-    if chain.is_ended or chain.is_history or chain.wants or chain.likes:
-        return True
-    if reading.predicate == "has visited" and chain.tense == Tense.PAST:
-        return reading.is_proper and reading.label in {"GPE", "LOC"}
-    if reading.predicate == "has visited":
-        return chain.tense == Tense.PERFECT
-    if chain.tense == Tense.PAST:
-        return reading.after is not None or lemma in predicates.LASTING_EVENTS
-    if chain.modal in {"can", "ca", "could"} and reading.is_general:
-        return lemma in _ABILITIES
-    if chain.tense == Tense.PERFECT and reading.is_general and chain.verb.tag_ != "VBG":
-        return lemma in predicates.LASTING_EVENTS or (has_date and lemma not in predicates.FLEETING)
-    if chain.tense == Tense.PERFECT:
-        return not reading.is_general or lemma not in predicates.FLEETING_PROGRESSIVE
-    if chain.tense == Tense.FUTURE:
-        return not reading.is_general or lemma in predicates.DURABLE_PROGRESSIVE
-    if chain.tense == Tense.PROGRESSIVE:
-        if chain.is_started:
-            return True
-        if reading.is_general:
-            return lemma in predicates.DURABLE_PROGRESSIVE
-        return lemma not in predicates.FLEETING_PROGRESSIVE
-    return not reading.is_general or lemma not in predicates.FLEETING or marker

@@ -10,20 +10,7 @@ _PEOPLE = words("relations", "people")
 _ANIMALS = words("relations", "animals")
 _THINGS = words("relations", "things")
 _ATTRIBUTES = words("relations", "attributes")
-_SINGULAR = {
-    "eldest": "child", "youngest": "child", "oldest": "child",
-    "kids": "child", "girls": "child", "boys": "child", "girl": "child", "boy": "child", "babies": "child", "baby": "child", "kid": "child", "children": "child", "parents": "parent", "sons": "son",
-    "daughters": "daughter", "brothers": "brother", "sisters": "sister", "friends": "friend",
-    "dogs": "dog", "cats": "cat", "puppies": "puppy", "kittens": "kitten", "twins": "twin",
-    "mom": "mother", "mum": "mother", "dad": "father", "mama": "mother", "papa": "father",
-    "mommy": "mother", "daddy": "father", "sis": "sister", "bro": "brother",
-    "cousins": "cousin", "colleagues": "colleague", "siblings": "sibling", "pets": "pet",
-    "rabbits": "rabbit", "horses": "horse", "nieces": "niece", "nephews": "nephew",
-    "coworkers": "coworker", "roommates": "roommate", "neighbours": "neighbour",
-    "chickens": "chicken", "hens": "hen", "auntie": "aunt", "grandkids": "grandchild",
-    "neighbor": "neighbour", "neighbors": "neighbour", "uncles": "uncle", "aunts": "aunt",
-    "students": "student", "clients": "client", "grandparents": "grandparent",
-}  # fmt: skip
+_SINGULAR = dict(pair.split("=") for pair in sorted(words("relations", "plain_words")))
 _FEMALE = words("relations", "female")
 _MALE = words("relations", "male")
 

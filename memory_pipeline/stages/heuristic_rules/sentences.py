@@ -50,7 +50,7 @@ _SPELLINGS = {
     "fave's": "favourite is",
     "birthday's": "birthday is",
 }
-_WORD = re.compile(r"w/|[A-Za-z]+(?:['’][A-Za-z]+)?")
+_WORD = re.compile(r"w/|[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
 _PICTURE = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+|(?<!\\S)[:;]-?[)(DPp/](?!\\S)"
 )
@@ -58,7 +58,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|etc|e\.g|i\.e|approx|no|jr|sr|a\.m|p\.m|u\.s|[A-Z]))\.$",
     re.IGNORECASE,
 )
-_END = re.compile(r"[.!?…]+[\"')\]”]*(?=\s|$)|\n+|;\s|\s[-–—]+\s|—|\x00")
+_END = re.compile(r"[.!?…]+[\"')\]”]*(?=\s|$)|\n+|;\s|\s[-\u2013\u2014]+\s|\u2014|\x00")
 _QUESTION_TAIL = re.compile(
     r"(?:,|\s(?:so|and|but)|\s-)\s+(?=(?:(?:so|and|but)\s+)?(?:what|where|how|which|who|why|when|"
     r"any (?:ideas?|tips|suggestions?|recommendations?|advice)|do|does|did|can|could|should|would|"
@@ -70,18 +70,19 @@ _OPENER = re.compile(
     r"^(?:(?:hey|hi|hello|yeah|yep|yup|yes|no|nope|nah|oh|ah|wow|well|so|btw|by the way|ok|okay|"
     r"haha+|lol|hmm+|um+|uh|anyway|also|plus|and|but|fun fact|fyi|tbh|to be honest|honestly|"
     r"good to know|sure|right|true|thanks|thank you|ugh|aw+|sorry|wait|correction|edit|update|"
-    r"quick update|quick background|some background|a bit of background|big news|news|good news|guess what|context|for context|background|"
+    r"quick update|quick background|some background|a bit of background|"
+    r"big news|news|good news|guess what|context|for context|background|"
     r"quick note|note|remember|reminder|just so you know|for the record|for reference|in fact|"
     r"as you know|as i said|of course|actually|basically|you know|i mean|"
     r"funny enough|turns out|my bad|scratch that|oops)"
     r"(?:,?\s+(?:there|all|everyone|so much|a lot|claude|assistant|[A-Z][a-z]+(?=[,!])))?"
-    r"\s*(?:[,:!.]+|-|–|—|\s(?=(?:I|I'm|my|we|our|it's|that|so|and|quick|well|btw|just)\b))\s*)",
+    r"\s*(?:[,:!.]+|-|\u2013|\u2014|\s(?=(?:I|I'm|my|we|our|it's|that|so|and|quick|well|btw|just)\b))\s*)",
     re.IGNORECASE,
 )
 _CUE_ONLY = re.compile(
-    r"^\W*(?:(?:oh|wait|no|hmm|ah|so|and|ok|okay)\W+)*(?:actually|sorry|correction|scratch that|"
+    r"^\W*(?:(?:oh|wait|no|hmm|ah|so|and|ok|okay)\W+)*(?:(?:actually|sorry|correction|scratch that|"
     r"my bad|oops|typo|i meant|i misspoke|edit|that's wrong|that was wrong|let me correct that|"
-    r"i was wrong)(?:\W+(?:typo|about that|my mistake|i misspoke|wrong))*\W*$",
+    r"i was wrong|about that|my mistake|wrong)\W*)+$",
     re.IGNORECASE,
 )
 
@@ -92,7 +93,6 @@ class Sentence:
 
     text: str
     verbatim: str
-    is_question: bool
     origins: tuple[int, ...]
     source: str
 
@@ -127,13 +127,13 @@ def _respell(source: str) -> _Spelled:
     at = 0
     for match in re.finditer(f"{_PICTURE.pattern}|{_WORD.pattern}", read):
         put(read[at : match.start()], at, max(at + 1, match.start()))
-        word = match.group().replace("’", "'")
+        word = match.group().replace("\u2019", "'")
         if _PICTURE.fullmatch(match.group()):
             word = "\x00"
         put(_SPELLINGS.get(word.lower(), word), match.start(), match.end())
         at = match.end()
     put(read[at:], at, len(read) + 1)
-    return _Spelled("".join(letters).replace("’", "'"), tuple(origins), source)
+    return _Spelled("".join(letters).replace("\u2019", "'"), tuple(origins), source)
 
 
 def _ends(text: str) -> list[tuple[int, int]]:
@@ -234,7 +234,6 @@ def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Senten
             Sentence(
                 text=text,
                 verbatim=original[first : last + 1].strip(),
-                is_question="?" in text,
                 origins=origins,
                 source=original,
             )

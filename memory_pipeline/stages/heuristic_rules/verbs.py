@@ -65,6 +65,13 @@ def lemma_of(verb: Token) -> str:
         return {"studies": "study", "teaches": "teach"}[verb.lower_]
     if verb.lower_ == "found" and any(c.dep_ == "dobj" for c in verb.children):
         return "find"
+    if (
+        lemma == verb.lower_
+        and lemma.endswith("ed")
+        and not lemma.endswith("eed")
+        and len(lemma) > 4
+    ):
+        return lemma[:-2]
     return slips.get(lemma, lemma)
 
 
@@ -137,6 +144,10 @@ def _attitude(chain: Chain, below: Token, lemma: str, has_to: bool) -> Chain | N
             tense=Tense.PRESENT,
             negated=False,
         )
+    if lemma == "try" and chain.tense == Tense.PROGRESSIVE and lemma_of(below) in _RESOLUTIONS:
+        return replace(chain, verb=below, wants="tries", tense=Tense.PRESENT, negated=False)
+    if lemma in _LEARNS and chain.negated:
+        return None
     if lemma in _LIKES or lemma in _LEARNS:
         return replace(chain, verb=below, likes=_joined(chain, lemma))
     if lemma in {"go", "practise", "practice"} and below.tag_ == "VBG":
@@ -173,7 +184,8 @@ def is_passive(verb: Token) -> bool:
     )
 
 
-_UNLASTING_WANTS = words("readings", "unlasting_wants")
+_UNLASTING_WANTS = words("verbs", "unlasting_wants")
+_RESOLUTIONS = frozenset({"lose", "quit", "learn", "save", "reduce", "conceive", "adopt"})
 _DOUBLED = words("verbs", "doubled")
 
 

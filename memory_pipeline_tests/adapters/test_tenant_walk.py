@@ -1,0 +1,357 @@
+"""The walk over one tenant: order, strides, stored extractions, failures, and equal rows."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator
+
+import psycopg
+import pytest
+
+from memory_pipeline.adapters.conversation_store import ConversationStore
+from memory_pipeline.adapters.generation_store import VectorWidthError, check_vector_width
+from memory_pipeline.adapters.memory_writer import OutOfOrderError
+from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.tenant_walk import MissingExtractionError, TenantWalk, Workshop
+from memory_pipeline.adapters.workshop import UnknownTenantError
+from memory_pipeline.defs.io_managers import fold_episode
+from memory_pipeline.domain.ids import TenantId
+from memory_pipeline.stages.ports import ExtractionError
+from memory_pipeline_tests.scripted import (
+    DAY,
+    START,
+    TENANT,
+    ScriptedExtractor,
+    daily,
+    fold_all,
+    import_history,
+    memory_content,
+    scalar,
+    scripted_workshop,
+    thread,
+)
+
+JOBS = tuple(f"works at: firm{n}" for n in range(1, 8))
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(database_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def extractor() -> ScriptedExtractor:
+    return ScriptedExtractor()
+
+
+def workshop(database: Database, extractor: ScriptedExtractor, stride: int = 1) -> Workshop:
+    return scripted_workshop(database, extractor, settings={"context_stride": stride})
+
+
+def shown_firms(extractor: ScriptedExtractor) -> dict[int, list[str]]:
+    return {
+        ordinal: [f.object for f in known.facts if f.predicate == "works at"]
+        for ordinal, known in extractor.seen
+    }
+
+
+def statuses(database: Database, last: int) -> list[str]:
+    found = ConversationStore(database).statuses(TENANT, range(1, last + 1))
+    return [found[ordinal] for ordinal in range(1, last + 1)]
+
+
+def test_episodes_are_folded_in_order_of_time_not_of_arrival(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    for day in (3, 1, 2):
+        import_history(database, [thread(f"t{day}", (f"likes: tea{day}", START + day * DAY))])
+    assert fold_all(workshop(database, extractor)) == [2, 3, 1]
+
+
+def test_with_a_stride_of_one_each_episode_sees_the_one_before(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:4]))
+    fold_all(workshop(database, extractor))
+    assert shown_firms(extractor) == {1: [], 2: ["firm1"], 3: ["firm2"], 4: ["firm3"]}
+
+
+def test_with_a_stride_of_three_episodes_see_memory_before_their_stride(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS))
+    fold_all(workshop(database, extractor, 3))
+    assert shown_firms(extractor) == {
+        1: [], 2: [], 3: [], 4: ["firm3"], 5: ["firm3"], 6: ["firm3"], 7: ["firm6"],
+    }  # fmt: skip
+
+
+def test_strides_stand_at_the_same_positions_wherever_a_run_begins(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS))
+    for part in ([1, 2], [3, 4], [5], [6, 7]):
+        assert fold_all(workshop(database, extractor, 3), ordinals=part) == part
+    assert shown_firms(extractor)[5] == ["firm3"]
+    assert shown_firms(extractor)[6] == ["firm3"]
+    assert shown_firms(extractor)[7] == ["firm6"]
+
+
+def test_the_names_known_of_an_episode_are_those_before_its_stride(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:5]))
+    fold_all(workshop(database, extractor, 3), ordinals=[1, 2, 3, 4])
+    fold_all(workshop(database, extractor, 3), ordinals=[5])
+    names = {ordinal: [e.name for e in known.entities] for ordinal, known in extractor.seen}
+    assert names[5] == names[4] == ["firm1", "firm2", "firm3"]
+
+
+def test_a_stored_extraction_is_used_again(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    first = next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    again = next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    assert extractor.ordinals() == [1]
+    assert (first.is_stored, again.is_stored) == (False, True)
+    assert first.guarded == again.guarded
+
+
+def test_another_version_of_the_extractor_extracts_again(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    newer = ScriptedExtractor("scripted/2")
+    assert fold_all(workshop(database, newer)) == [1, 2]
+    assert newer.ordinals() == [1, 2]
+
+
+def test_a_walk_that_may_not_extract_uses_what_is_stored_whatever_has_changed(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    newer = ScriptedExtractor("scripted/2")
+    walk = TenantWalk(workshop(database, newer), TENANT).walk(may_extract=False)
+    walked = next(walk)
+    assert walked.is_stored
+    assert fold_episode(database, walked) is not None
+    with pytest.raises(MissingExtractionError, match=r"episode 2 .* start at extracted_graphs"):
+        next(walk)
+    assert newer.seen == []
+
+
+def test_small_talk_needs_no_extractor(database: Database, extractor: ScriptedExtractor) -> None:
+    import_history(database, daily("thanks!", "likes: tea"))
+    fold_all(workshop(database, extractor))
+    assert extractor.ordinals() == [2]
+    assert statuses(database, 2) == ["skipped", "done"]
+
+
+def test_a_failed_extraction_counts_an_attempt_and_defers_what_is_behind_it(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea", "boom", "likes: milk"))
+    with pytest.raises(ExtractionError, match="no answer for episode 2"):
+        fold_all(workshop(database, extractor))
+    assert statuses(database, 3) == ["done", "failed", "pending"]
+    attempts = "select extraction_attempts from memory.episodes where ordinal = 2"
+    assert scalar(database_url, attempts) == 1
+    extractor.is_broken = False
+    assert fold_all(workshop(database, extractor)) == [2, 3]
+    assert statuses(database, 3) == ["done", "done", "done"]
+
+
+def test_at_the_cap_an_episode_is_given_up_and_the_next_goes_on(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea", "boom", "likes: milk"))
+    for _ in range(2):
+        with pytest.raises(ExtractionError):
+            fold_all(workshop(database, extractor))
+    assert fold_all(workshop(database, extractor)) == [2, 3]
+    assert statuses(database, 3) == ["done", "given_up", "done"]
+    assert scalar(database_url, "select status from memory.folds where fold_number = 2") == (
+        "given_up"
+    )
+    error = "select extraction_error from memory.episodes where ordinal = 2"
+    assert scalar(database_url, error) == "no answer for episode 2"
+
+
+def test_an_episode_at_the_cap_is_not_asked_again(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("boom", "likes: milk"))
+    with psycopg.connect(database_url) as owner:
+        owner.execute("update memory.episodes set extraction_attempts = 3 where ordinal = 1")
+    assert fold_all(workshop(database, extractor)) == [1, 2]
+    assert extractor.ordinals() == [2]
+
+
+def test_a_failure_inside_a_stride_keeps_what_comes_before_it(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily("likes: tea", "boom", "likes: milk", "likes: beer"))
+    with pytest.raises(ExtractionError):
+        fold_all(workshop(database, extractor, 4))
+    assert statuses(database, 4) == ["done", "failed", "pending", "pending"]
+    extractor.is_broken = False
+    assert fold_all(workshop(database, extractor, 4)) == [2, 3, 4]
+    assert sorted(extractor.ordinals()) == [1, 2, 2, 3, 4]
+
+
+def test_a_failure_of_an_episode_folded_meanwhile_changes_nothing(database: Database) -> None:
+    import_history(database, daily("likes: tea"))
+    fold_all(workshop(database, ScriptedExtractor()))
+    store = ConversationStore(database)
+    episode_id = store.episodes(TENANT)[0]["episode_id"]
+    assert store.record_failure(TENANT, episode_id, "too late") == 0
+    assert statuses(database, 1) == ["done"]
+
+
+def test_late_episodes_are_not_walked(database: Database, extractor: ScriptedExtractor) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    fold_all(workshop(database, extractor))
+    import_history(database, [thread("early", ("likes: tea", START + DAY / 2))])
+    import_history(database, [thread("next", ("likes: milk", START + 9 * DAY))])
+    assert fold_all(workshop(database, extractor)) == [4]
+    assert statuses(database, 4) == ["done", "done", "late", "done"]
+
+
+def test_ordinals_whose_turn_has_not_come_are_refused_before_any_work(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:3]))
+    with pytest.raises(OutOfOrderError, match="episode 1 of tenant acme/user_1 is open"):
+        fold_all(workshop(database, extractor), ordinals=[2, 3])
+    assert extractor.seen == []
+
+
+def test_ordinals_that_do_not_exist_or_are_done_are_nothing_to_do(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    assert fold_all(workshop(database, extractor), ordinals=[1]) == [1]
+    assert fold_all(workshop(database, extractor), ordinals=[1, 2, 3, 99]) == [2]
+    assert fold_all(workshop(database, extractor), ordinals=[1, 2, 3, 99]) == []
+
+
+def test_a_caller_that_does_not_fold_is_told_so(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    walk = TenantWalk(workshop(database, extractor), TENANT).walk()
+    next(walk)
+    with pytest.raises(OutOfOrderError, match="episode 1 was not folded"):
+        next(walk)
+
+
+def test_a_changed_recipe_is_adopted_by_later_episodes(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily(*JOBS[:3]))
+    fold_all(workshop(database, extractor), ordinals=[1])
+    newer = workshop(database, ScriptedExtractor("scripted/2"))
+    fold_all(newer)
+    recipes = "select array_agg(recipe_id order by fold_number) from memory.folds"
+    first = workshop(database, extractor).recipe.recipe_id()
+    second = newer.recipe.recipe_id()
+    assert first != second
+    assert scalar(database_url, recipes) == [first, second, second]
+    assert scalar(database_url, "select recipe_id from memory.generations") == second
+    assert scalar(database_url, "select count(*) from memory.recipes") == 2
+
+
+class _OtherEmbedder:
+    profile_id = "other/384/1"
+    dimensions = 384
+
+    def embed(self, texts: Iterable[str]) -> list[list[float]]:
+        return [[1.0, *([0.0] * 383)] for _ in texts]
+
+
+class _WideEmbedder(_OtherEmbedder):
+    profile_id = "wide/1024/1"
+    dimensions = 1024
+
+
+def test_a_generation_refuses_vectors_of_another_profile(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    fold_all(workshop(database, extractor), ordinals=[1])
+    other = scripted_workshop(database, extractor, embedder=_OtherEmbedder())
+    with pytest.raises(VectorWidthError, match=r"hashed-ngrams/384/1.*other/384/1"):
+        TenantWalk(other, TENANT)
+
+
+def test_vectors_of_another_width_are_refused_before_any_work(database: Database) -> None:
+    with pytest.raises(VectorWidthError, match=r"384 dimensions.*wide/1024/1 makes 1024"):
+        check_vector_width(database, _WideEmbedder())
+
+
+def test_a_tenant_without_history_is_unknown(database: Database) -> None:
+    with pytest.raises(UnknownTenantError, match="no tenant 'nobody'"):
+        scripted_workshop(database, ScriptedExtractor(), TenantId("nobody"))
+
+
+HISTORY = (
+    "works at: acme; likes: tea", "likes: tea", "thanks!", "works at: globex; likes: milk",
+    "likes: coffee; likes: tea", "works at: acme", "drives: fiat", "drives: volvo; likes: milk",
+)  # fmt: skip
+
+
+def _fold_in_process(url: str, stride: int) -> None:
+    database = Database(url)
+    fold_all(workshop(database, ScriptedExtractor(), stride))
+    database.close()
+
+
+def _restart(url: str) -> None:
+    with psycopg.connect(url) as owner:
+        owner.execute(
+            "truncate memory.folds, memory.facts, memory.entities, memory.fact_evidence,"
+            " memory.claim_outcomes, memory.judged_pairs, memory.message_outcomes,"
+            " memory.dirty_entities, memory.stage_outputs, memory.generations, memory.publications,"
+            " memory.entity_aliases, memory.uncertainties cascade"
+        )
+        owner.execute("update memory.episodes set extraction_status = 'pending'")
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_rows_are_the_same_however_the_runs_were_cut(
+    database: Database, database_url: str, stride: int
+) -> None:
+    import_history(database, daily(*HISTORY))
+    fold_all(workshop(database, ScriptedExtractor(), stride))
+    in_one_go = memory_content(database_url)
+    assert len(in_one_go["folds"]) == len(HISTORY)
+    _restart(database_url)
+    for part in (range(1, 3), range(3, 4), range(4, 9)):
+        fold_all(workshop(database, ScriptedExtractor(), stride), ordinals=part)
+    assert memory_content(database_url) == in_one_go
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_rows_are_the_same_when_two_processes_race(
+    database: Database, database_url: str, stride: int
+) -> None:
+    import_history(database, daily(*HISTORY))
+    fold_all(workshop(database, ScriptedExtractor(), stride))
+    alone = memory_content(database_url)
+    _restart(database_url)
+    database.close()  # A pool must not be carried over a fork.
+    context = multiprocessing.get_context("fork")
+    racers = [
+        context.Process(target=_fold_in_process, args=[database_url, stride]) for _ in range(2)
+    ]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join(60)
+    assert [racer.exitcode for racer in racers] == [0, 0]
+    assert memory_content(database_url) == alone

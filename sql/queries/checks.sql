@@ -1,0 +1,36 @@
+-- name: overlapping_versions
+-- Facts of which two versions were believed at one instant.
+select a.tenant_id, count(*) as problems
+from memory.facts a
+join memory.facts b on b.tenant_id = a.tenant_id and b.generation_id = a.generation_id
+    and b.fact_id = a.fact_id and b.version > a.version and b.known_time && a.known_time
+group by a.tenant_id order by a.tenant_id;
+
+-- name: facts_without_evidence
+-- Facts opened by an episode that nothing is cited for.
+select f.tenant_id, count(*) as problems
+from memory.facts f
+where f.version = 1 and f.opened_by is not null
+    and not exists (
+        select from memory.fact_evidence e
+        where e.tenant_id = f.tenant_id and e.generation_id = f.generation_id
+            and e.fact_id = f.fact_id and e.kind = 'asserted')
+group by f.tenant_id order by f.tenant_id;
+
+-- name: uneven_episodes
+-- Folded episodes whose candidates have not all ended somewhere.
+select fold.tenant_id, count(*) as problems
+from memory.folds fold
+where (fold.counts -> 'extracted_graphs' ->> 'candidates')::integer is distinct from (
+        select count(*)::integer from memory.claim_outcomes o
+        where o.tenant_id = fold.tenant_id and o.generation_id = fold.generation_id
+            and o.episode_id = fold.episode_id)
+group by fold.tenant_id order by fold.tenant_id;
+
+-- name: tenants_without_one_live_generation
+-- Tenants with folded episodes and not exactly one live generation.
+select g.tenant_id, 1 as problems
+from memory.generations g
+group by g.tenant_id
+having count(*) filter (where g.status = 'live') <> 1
+order by g.tenant_id;
