@@ -70,9 +70,10 @@ def _text(value: object) -> str | None:
 
 def _embedded_url(database: str) -> str:
     # Imported here, so that an installation with a URL never loads the embedded server's code.
-    from memory_pipeline.adapters.embedded_postgres import EmbeddedPostgres, ensure_database
+    from memory_pipeline.adapters.embedded_postgres import ensure_database
+    from memory_pipeline.adapters.server_lease import server_of_process
 
-    return ensure_database(EmbeddedPostgres(environment.memory_home()).ensure(), database)
+    return ensure_database(server_of_process(environment.memory_home()), database)
 
 
 def _sibling(url: str) -> str:

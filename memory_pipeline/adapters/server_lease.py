@@ -4,10 +4,11 @@ Belongs here: shared use of one server by many commands. Does not: starting and 
 (embedded_postgres). Each user holds a shared file lock that the kernel frees even after kill -9.
 """
 
+import atexit
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from memory_pipeline.adapters.embedded_postgres import EmbeddedPostgres, Server
@@ -31,6 +32,29 @@ def serving(home: Path) -> Iterator[Server]:
                 postgres.stop()
         finally:
             os.close(users)
+
+
+def server_of_process(home: Path) -> Server:
+    """The server of a home, used by this process until it ends.
+
+    For processes that no command of ours watches over, such as Dagster's: without a lease of
+    their own the next command to end would stop the server under them.
+    """
+    key = (os.getpid(), home)
+    if key not in _leases_of_process:
+        leases = ExitStack()
+        _leases_of_process[key] = leases.enter_context(serving(home))
+        atexit.register(_release, os.getpid(), leases)
+    return _leases_of_process[key]
+
+
+_leases_of_process: dict[tuple[int, Path], Server] = {}
+
+
+def _release(owner: int, leases: ExitStack) -> None:
+    # A forked child shares the parent's lock and must not give it up for both.
+    if os.getpid() == owner:
+        leases.close()
 
 
 def keep_up(home: Path) -> None:

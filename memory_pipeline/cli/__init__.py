@@ -21,9 +21,9 @@ app = typer.Typer(
 
 
 def _register() -> None:
-    from memory_pipeline.cli import demo, ingest, server
+    from memory_pipeline.cli import demo, ingest, reading, server
 
-    for module in (demo, ingest, server):
+    for module in (demo, ingest, reading, server):
         module.register(app)
 
 

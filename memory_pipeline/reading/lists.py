@@ -71,7 +71,7 @@ def read_entities(database: Database, tenant_id: TenantId) -> list[EntityRow]:
 
     Raises `NotFoundError` for an unknown tenant, as all reads here do.
     """
-    (rows,) = read(database, tenant_id, ("read_entities", {}))
+    _, rows = read(database, tenant_id, ("prefer_hash_joins", {}), ("read_entities", {}))
     return [EntityRow.model_validate(row) for row in rows]
 
 

@@ -29,9 +29,10 @@ from memory_pipeline.domain.fact import next_known_instant
 from memory_pipeline.domain.ids import EpisodeId
 from memory_pipeline.domain.plan import may_end_a_link, plan_changes
 from memory_pipeline.domain.policy import Policy
-from memory_pipeline.stages.deduplicate import deduplicate, statement_of
+from memory_pipeline.stages.deduplicate import deduplicate
 from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
 from memory_pipeline.stages.judge import Judge, Question, complete_judgements
+from memory_pipeline.stages.likeness import statement_of
 from memory_pipeline.stages.ports import Extractor, MemoryReader
 from memory_pipeline.stages.resolve import NameIndex, fits, lookup_keys, resolve
 from memory_pipeline.stages.small_talk import is_small_talk

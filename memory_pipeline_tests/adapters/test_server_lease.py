@@ -26,6 +26,17 @@ with serving(Path(sys.argv[1])):
 """
 
 
+_ASKER = """
+import os, sys
+os.environ.pop("MEMORY_DATABASE_URL", None)
+os.environ["MEMORY_HOME"] = sys.argv[1]
+from memory_pipeline.adapters.database_urls import memory_url
+assert memory_url() == memory_url()
+print("here", flush=True)
+sys.stdin.readline()
+"""
+
+
 @pytest.fixture(scope="module")
 def _home(scratch_dir: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="lease-", dir=scratch_dir) as folder:
@@ -49,9 +60,9 @@ def answers(server: Server) -> bool:
         return connection.execute("select 1").fetchone() == (1,)
 
 
-def another_user(home: Path) -> subprocess.Popen[str]:
+def another_user(home: Path, program: str = _USER) -> subprocess.Popen[str]:
     user = subprocess.Popen(
-        [sys.executable, "-c", _USER, str(home)],
+        [sys.executable, "-c", program, str(home)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -105,6 +116,15 @@ def test_a_server_kept_up_outlives_its_users_until_it_is_let_go(home: Path) -> N
     assert let_go(home)
     assert not is_running(home)
     assert not let_go(home)
+
+
+def test_a_process_that_asks_for_the_database_counts_as_a_user_until_it_ends(home: Path) -> None:
+    other = another_user(home, _ASKER)
+    with serving(home) as server:
+        pass
+    assert answers(server)
+    leave(other)
+    assert not is_running(home)
 
 
 def test_a_killed_user_does_not_keep_the_server_for_ever(home: Path) -> None:

@@ -4,6 +4,7 @@ Run: python -m memory_pipeline_tests.bench.walk_overhead [EPISODES]. Starts a se
 A scripted extractor answers at once with two facts an episode, so that what is left is ours.
 """
 
+import json
 import os
 import resource
 import sys
@@ -13,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
-import yaml
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
@@ -21,7 +21,7 @@ from memory_pipeline.adapters.database_urls import sqlalchemy_url
 from memory_pipeline.adapters.embedded_postgres import EmbeddedPostgres, ensure_database
 from memory_pipeline.adapters.migrations import migrate
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.adapters.queries import migrations_folder, project_folder
+from memory_pipeline.adapters.queries import migrations_folder
 from memory_pipeline.domain.conversation import Role, SourceMessage, SourceThread, Window
 from memory_pipeline.domain.extraction import (
     ExtractedEntity,
@@ -92,7 +92,8 @@ def measure(server_url: str, dagster_url: str, storage: str, count: int) -> str:
     from memory_pipeline.defs.partitions import register_partitions
     from memory_pipeline.defs.runs import run_walk
 
-    workshop._extractor = ScriptedExtractor  # type: ignore[assignment]
+    monkey = ScriptedExtractor()
+    workshop._extractor = lambda: monkey  # type: ignore[assignment]
     migrate(server_url, migrations_folder())
     database = Database(server_url)
     store = ConversationStore(database)
@@ -120,12 +121,16 @@ def measure(server_url: str, dagster_url: str, storage: str, count: int) -> str:
 
 
 def _instance_yaml(storage: str) -> str:
-    config = yaml.safe_load((project_folder() / "dagster.yaml").read_text())
-    keep = {"telemetry": config["telemetry"]}
-    if storage == "pooled":
-        return yaml.safe_dump(keep | {"storage": config["storage"]})
+    """An instance as JSON, which YAML takes, with the project's storage class or the stock one."""
     url = sqlalchemy_url(os.environ[environment.DAGSTER_URL])
-    return yaml.safe_dump(keep | {"storage": {"postgres": {"postgres_url": url}}})
+    pooled = {
+        "module": "memory_pipeline.defs.dagster_storage",
+        "class": "PooledStorage",
+        "config": {"postgres_url": url},
+    }
+    stock = {"postgres": {"postgres_url": url}}
+    chosen = {"custom": pooled} if storage == "pooled" else stock
+    return json.dumps({"telemetry": {"enabled": False}, "storage": chosen})
 
 
 def _sessions(url: str) -> int:

@@ -1,0 +1,1 @@
+"""Tests of vocabulary and rules: values in, values out. No database, no Dagster."""
