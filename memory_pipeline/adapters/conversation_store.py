@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import polars as pl
 
@@ -53,6 +53,7 @@ from memory_pipeline.stages.windows import (
 __all__ = ["AmbiguousSpeakerError", "ConversationStore", "ImportReport"]
 
 _BATCH_MESSAGES = 5_000
+_PROCESS = uuid4().hex[:8]
 
 _FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "thread_id": pl.String,
@@ -189,18 +190,21 @@ class ConversationStore:
     ) -> list[Row]:
         """The next stride's open episodes in position order, those of `ordinals` if given.
 
-        They are leased: from here on an import opens a new window instead of growing them. Each row
-        has `boundary`, how many episodes the generation held where the stride began.
+        They are leased: from here on an import opens a new window instead of growing them. An
+        episode whose worker was lost, its lease over and nothing extracted, counts an attempt. Each
+        row has `boundary`, how many episodes the generation held where the stride began.
         """
         parameters = {
             "tenant_id": tenant_id,
             "generation_id": generation_id,
             "stride": policy.context_stride,
             "ordinals": None if ordinals is None else sorted(ordinals),
-            "worker": f"{socket.gethostname()}:{os.getpid()}",
+            # The random part tells a container from the one before it.
+            "worker": f"{socket.gethostname()}:{os.getpid()}:{_PROCESS}",
             "minutes": policy.lease_minutes,
         }
         with self._database.tenant_pipeline(tenant_id) as connection:
+            execute(connection, "without_waiting_for_disk")
             execute(connection, "lock_tenant", {"tenant_id": tenant_id})
             cursor = execute(connection, "take_stride", parameters)
         return cursor.fetchall()

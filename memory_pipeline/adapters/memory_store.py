@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from pgvector import HalfVector
+from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
 from memory_pipeline.adapters.postgres import Database, Row, execute, execute_many
@@ -38,6 +39,8 @@ from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.resolve import NameIndex, lookup_keys, user_entity
 
 _USER_KEY = "user"
+_NEAR_FACTS = 60
+"""Facts read near one claim at most: as many as one judge call takes pairs."""
 EXTRACTED = "extracted_graphs"
 
 
@@ -57,7 +60,9 @@ class MemoryStore:
         """Where the generation stands now."""
         with self._database.tenant_pipeline(self._tenant_id) as connection:
             cursor = execute(connection, "generation_head", self._keys)
-        row = cursor.fetchone()
+        return self._head(cursor.fetchone())
+
+    def _head(self, row: Row | None) -> GenerationHead:
         if row is None:
             raise LookupError(f"tenant {self._tenant_id} has no generation {self._generation_id}")
         return GenerationHead(
@@ -115,21 +120,28 @@ class MemoryStore:
                 ],
             )
 
-    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
-        """Those of the names that an entity holds as name or alias."""
-        keys = {key: name for name in names for key in lookup_keys(name)}
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
-            cursor = execute(connection, "names_held", self._keys | {"keys": list(keys)})
-        return frozenset(keys[row["key"]] for row in cursor.fetchall())
-
-    def name_index(
-        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
-    ) -> NameIndex:
-        """Exact holders of the names and, for those with a vector, their nearest entities."""
+    def name_index(self, names: Sequence[str]) -> NameIndex:
+        """Exact holders of the names, with the head of the generation they were read at."""
         keys = list(dict.fromkeys(key for name in names for key in lookup_keys(name)))
         with self._database.tenant_pipeline(self._tenant_id) as connection:
+            head = execute(connection, "generation_head", self._keys)
             held = execute(connection, "names_held", self._keys | {"keys": [*keys, _USER_KEY]})
-            nearest = {
+        holders: dict[str, list[Entity]] = defaultdict(list)
+        for row in held.fetchall():
+            holders[row["key"]].append(_entity(row))
+        user = next((e for e in holders[_USER_KEY] if e.entity_id == self._user_id), None)
+        return NameIndex(
+            head=self._head(head.fetchone()),
+            user=user,
+            holders={key: tuple(found) for key, found in holders.items() if found},
+        )
+
+    def nearest_entities(
+        self, vectors: Mapping[str, Sequence[float]]
+    ) -> dict[str, tuple[tuple[Entity, float], ...]]:
+        """The entities nearest to each name, with their cosine, nearest first."""
+        with self._database.tenant_pipeline(self._tenant_id) as connection:
+            cursors = {
                 name: execute(
                     connection,
                     "nearest_entities",
@@ -137,18 +149,10 @@ class MemoryStore:
                 )
                 for name, vector in vectors.items()
             }
-        holders: dict[str, list[Entity]] = defaultdict(list)
-        for row in held.fetchall():
-            holders[row["key"]].append(_entity(row))
-        user = next((e for e in holders[_USER_KEY] if e.entity_id == self._user_id), None)
-        return NameIndex(
-            user=user,
-            holders={key: tuple(found) for key, found in holders.items() if found},
-            neighbours={
-                name: tuple((_entity(row), float(row["similarity"])) for row in cursor.fetchall())
-                for name, cursor in nearest.items()
-            },
-        )
+        return {
+            name: tuple((_entity(row), float(row["similarity"])) for row in cursor.fetchall())
+            for name, cursor in cursors.items()
+        }
 
     def neighbourhood(
         self,
@@ -158,10 +162,9 @@ class MemoryStore:
         minimum_similarity: float,
     ) -> MemoryState:
         """Believed facts that can matter to the claims; `vectors` by claim ref."""
+        near: list[tuple[str, Cursor[Row]]] = []
         with self._database.tenant_pipeline(self._tenant_id) as connection:
-            slots = execute(connection, "facts_of_slots", self._keys | _slots(claims))
-            near = {}
-            in_slot = {}
+            same_object = execute(connection, "facts_of_objects", self._keys | _objects(claims))
             for claim in claims:
                 parameters = self._keys | {
                     "vector": HalfVector(list(vectors[claim.claim.ref])),
@@ -169,23 +172,23 @@ class MemoryStore:
                     "predicate": claim.claim.predicate,
                     "said_at": claim.claim.said_at,
                     "minimum": minimum_similarity,
+                    "limit": _NEAR_FACTS,
                 }
-                near[claim.claim.ref] = execute(connection, "nearest_facts", parameters)
-                in_slot[claim.claim.ref] = execute(connection, "similarities_of_slot", parameters)
-        facts = {row["fact_id"]: _fact(row) for row in slots.fetchall()}
+                for name in ("facts_of_slot", "nearest_facts"):
+                    near.append((claim.claim.ref, execute(connection, name, parameters)))
+        rows = {row["fact_id"]: row for row in same_object.fetchall()}
         similarities: dict[tuple[str, str], float] = {}
-        for ref, cursor in near.items():
+        for ref, cursor in near:
             for row in cursor.fetchall():
-                facts[row["fact_id"]] = _fact(row)
-                similarities[(ref, str(row["fact_id"]))] = float(row["similarity"])
-        for ref, cursor in in_slot.items():
-            for row in cursor.fetchall():
-                similarities[(ref, str(row["fact_id"]))] = float(row["similarity"])
+                rows[row["fact_id"]] = row
+                if row["similarity"] is not None:
+                    similarities[(ref, str(row["fact_id"]))] = float(row["similarity"])
         return MemoryState(
             head=head,
             user_id=self._user_id,
-            facts=tuple(facts[key] for key in sorted(facts, key=str)),
+            facts=tuple(_fact(rows[key]) for key in sorted(rows, key=str)),
             similarities=similarities,
+            quotes={FactId(key): row["quote"] for key, row in rows.items() if row["quote"]},
         )
 
     def with_links(self, state: MemoryState) -> MemoryState:
@@ -200,14 +203,6 @@ class MemoryStore:
         facts |= {FactId(row["fact_id"]): _fact(row) for row in cursor.fetchall()}
         ordered = tuple(facts[key] for key in sorted(facts, key=str))
         return state.model_copy(update={"facts": ordered, "has_links": True})
-
-    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
-        """The quote that each fact was asserted with."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
-            cursor = execute(
-                connection, "asserting_quotes", self._keys | {"fact_ids": list(fact_ids)}
-            )
-        return {FactId(row["fact_id"]): row["quote"] for row in cursor.fetchall()}
 
     def stored_extractions(
         self, episode_ids: Sequence[EpisodeId]
@@ -240,10 +235,9 @@ def _known_lists(
     )
 
 
-def _slots(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:
+def _objects(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:
     return {
         "subjects": [c.subject_id for c in claims],
-        "predicates": [c.claim.predicate for c in claims],
         "objects": [c.object_id for c in claims],
         "texts": [None if c.object_id else c.claim.object for c in claims],
     }

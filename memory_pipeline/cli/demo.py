@@ -84,8 +84,9 @@ def demo(
 
 def _fact_table(facts: list[FactRow], title: str, total: int) -> Table:
     table = Table(title=f"\n{title} ({len(facts)} of {total} facts)", title_justify="left")
-    for column in ("subject", "predicate", "object", "valid from", "until", "said"):
+    for column in ("subject", "predicate", "object", "valid from", "until"):
         table.add_column(column, overflow="fold")
+    table.add_column("said", min_width=36, overflow="ellipsis")
     for fact in facts:
         table.add_row(
             fact.subject, fact.predicate, fact.object or "", _day(fact.valid_from),

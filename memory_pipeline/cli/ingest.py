@@ -56,9 +56,10 @@ def import_chats(
 
     Example: memory-pipeline import conversations.json --tenant acme/user_42
     """
+    tenant_id = _tenant_id(tenant)
     report = import_files(
         session.memory_database(),
-        _tenant_id(tenant),
+        tenant_id,
         paths,
         fmt=format_,
         user=user,
@@ -150,9 +151,10 @@ def run(
 
     Example: memory-pipeline run --tenant acme/user_42
     """
-    database = session.memory_database()
-    store = ConversationStore(database)
-    tenants = [_tenant_id(tenant)] if tenant else store.tenants()
+    chosen = None if tenant is None else _tenant_id(tenant)
+    _check_stage(stage)
+    store = ConversationStore(session.memory_database())
+    tenants = store.tenants() if chosen is None else [chosen]
     for tenant_id in tenants:
         if store.tenant(tenant_id) is None:
             raise UnknownTenantError(
@@ -161,13 +163,20 @@ def run(
             )
     console = Console()
     total = 0
+    failures: list[str] = []
     for tenant_id in tenants:
-        count = run_tenant(
-            store, tenant_id, first=first, last=last, stage=stage, context_stride=context_stride
-        )
+        try:
+            count = run_tenant(
+                store, tenant_id, first=first, last=last, stage=stage, context_stride=context_stride
+            )
+        except CommandError as error:
+            failures.append(f"{tenant_id}: {error.message}")
+            continue
         total += count
         if count:
             console.print(f"{tenant_id}: {count} episodes processed")
+    if failures:
+        raise CommandError("\n".join(failures))
     if not total:
         console.print("nothing to do")
 
@@ -223,8 +232,14 @@ def _check_stage(stage: str | None) -> None:
 
 
 def _tenant_id(name: str) -> TenantId:
-    if not name.strip():
-        raise CommandError("--tenant needs a name", ExitCode.WRONG_USAGE)
+    from memory_pipeline.defs.partitions import tenant_key
+
+    try:
+        tenant_key(name.strip())
+    except ValueError as error:
+        raise CommandError(
+            f"--tenant is no name for a tenant: {error}", ExitCode.WRONG_USAGE
+        ) from (error)
     return TenantId(name)
 
 

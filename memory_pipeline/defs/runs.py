@@ -92,5 +92,8 @@ def _cause(result: dg.ExecuteInProcessResult) -> str:
             while error is not None and error.cause is not None:
                 error = error.cause
             if error is not None:
-                return " ".join(error.message.split())
+                message = " ".join(error.message.split())
+                # Our own failures speak for themselves; other errors are known by their class.
+                is_ours = error.cls_name == dg.Failure.__name__
+                return message.partition(": ")[2] if is_ours else message
     return "the run failed before its first step"

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from memory_pipeline.domain.claim import (
+    Claim,
     ClaimOutcome,
     Evidence,
     Instruction,
@@ -58,6 +59,7 @@ class MemoryState(Frozen):
     user_id: EntityId
     facts: tuple[FactVersion, ...] = ()
     similarities: dict[tuple[str, str], float] = {}
+    quotes: dict[FactId, str] = {}
     has_links: bool = False
 
     def similarity(self, ref: str, other: str) -> float:
@@ -152,12 +154,20 @@ class Restatement(Frozen):
     fact_id: FactId
 
 
+class MergedClaim(Frozen):
+    """A claim that says the same as an earlier one of its episode, `into` being that one's ref."""
+
+    claim: Claim
+    into: str
+
+
 class DistinctClaims(Frozen):
     """Claims after deduplication: who survives, who closes, who repeats, who goes to the judge."""
 
     survivors: tuple[ResolvedClaim, ...] = ()
     closures: tuple[Closure, ...] = ()
     restatements: tuple[Restatement, ...] = ()
+    merged: tuple[MergedClaim, ...] = ()
     pairs: tuple[Pair, ...] = ()
     not_judged: tuple[Pair, ...] = ()
     outcomes: tuple[ClaimOutcome, ...] = ()

@@ -164,6 +164,12 @@ class _Plan:
             outcome = Outcome.RACE if is_race else Outcome.REINFORCED
             self._end(claim, outcome, "", restated.fact_id)
             self._cite(claim, restated.fact_id, "reinforced")
+        for merged in self.distinct.merged:
+            fact_id = self.fact_of.get(merged.into)
+            detail = f"says the same as {merged.into} of this episode"
+            self._end(merged.claim, Outcome.REINFORCED, detail, fact_id)
+            if fact_id is not None:
+                self._cite(merged.claim, fact_id, "reinforced")
 
     def apply_verdicts(self) -> None:
         """What `old` verdicts do to the facts they name (spec J5, J6), earliest heir first."""

@@ -102,7 +102,7 @@ SINGLE_VALUED_PREFIXES = ("has favourite ", "has favorite ", "prefers favourite 
 SINGLE_VALUED_SUFFIXES = (" budget of", " mileage of", " weight of", " goal of", " limit of")
 
 CORRECTION_CUES = (
-    "actually", "i meant", "i mean", "correction", "not anymore", "no longer", "any more",
+    "actually", "i meant", "i mean", "correction", "anymore", "no longer", "not any more",
     "sorry, ", "scratch that", "to correct", "wrongly", "mistake", "instead of", "changed my mind",
 )  # fmt: skip
 """Words of a quote that say: what was believed is wrong or over (spec J8)."""

@@ -12,6 +12,7 @@ from memory_pipeline.domain.changes import (
     Closure,
     DistinctClaims,
     MemoryState,
+    MergedClaim,
     Pair,
     PairReason,
     ResolvedGraph,
@@ -67,6 +68,7 @@ class _Deduplication:
     survivors: list[ResolvedClaim] = field(default_factory=list)
     closures: list[Closure] = field(default_factory=list)
     restatements: list[Restatement] = field(default_factory=list)
+    merged: list[MergedClaim] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
     outcomes: list[ClaimOutcome] = field(default_factory=list)
     uncertainties: list[Uncertainty] = field(default_factory=list)
@@ -80,13 +82,7 @@ class _Deduplication:
             if twin is None:
                 merged.append(resolved)
                 continue
-            self.outcomes.append(
-                outcome_of(
-                    resolved.claim,
-                    Outcome.REINFORCED,
-                    f"says the same as {merged[twin].claim.ref} of this episode",
-                )
-            )
+            self.merged.append(MergedClaim(claim=resolved.claim, into=merged[twin].claim.ref))
             merged[twin] = _merge(merged[twin], resolved)
         return merged
 
@@ -223,6 +219,7 @@ class _Deduplication:
             survivors=tuple(self.survivors),
             closures=tuple(self.closures),
             restatements=tuple(self.restatements),
+            merged=tuple(self.merged),
             pairs=asked,
             not_judged=rest,
             outcomes=tuple(self.outcomes),
@@ -279,9 +276,12 @@ def _is_same_stay(one: ResolvedClaim, other: ResolvedClaim) -> bool:
 
 
 def _is_after(later: Claim, earlier: Claim) -> bool:
-    """Whether a claim's stated start lies at or behind the other's end: two stays (spec D4)."""
+    """Whether a claim begins at or behind the other's end: two stays (spec D4).
+
+    An end alone, without any stated start, is the end of the stay that the other claim is about.
+    """
     return (
-        later.has_stated_start
+        (later.has_stated_start or earlier.has_stated_start)
         and earlier.valid_until is not None
         and start_of(later.valid_from) >= earlier.valid_until
     )

@@ -12,7 +12,8 @@ from memory_pipeline.domain.ids import EntityId
 
 _NEGATION = re.compile(
     r"\b(?:not|no|nor|never|none|nothing|without|cannot|\w+n't|lacks?|refuses?"
-    r"|dislikes?|hates?|loathes?|detests?|avoids?|stopped|quit|quits|gave up|former|formerly|ex)\b"
+    r"|dislikes?|hates?|loathes?|detests?|avoids?|stopped|stops|quits?|gave up|gives up|sold|left"
+    r"|cancelled|canceled|ended|used to|formerly?|ex)\b"
 )
 _NUMBER = re.compile(
     r"\d+(?:[.,:/-]\d+)*"

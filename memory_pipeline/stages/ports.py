@@ -10,7 +10,7 @@ from memory_pipeline.domain.changes import GenerationHead, MemoryState
 from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import ExtractedGraph, KnownLists, Tier
-from memory_pipeline.domain.ids import FactId
+from memory_pipeline.domain.fact import Entity
 from memory_pipeline.stages.resolve import NameIndex
 
 
@@ -46,14 +46,14 @@ class MemoryReader(Protocol):
         """Where the generation stands now."""
         ...
 
-    def name_index(
-        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
-    ) -> NameIndex:
-        """Exact holders of the names and, for those with a vector, their nearest entities."""
+    def name_index(self, names: Sequence[str]) -> NameIndex:
+        """Exact holders of the names, with the head of the generation they were read at."""
         ...
 
-    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
-        """Those of the names that an entity holds as name or alias."""
+    def nearest_entities(
+        self, vectors: Mapping[str, Sequence[float]]
+    ) -> dict[str, tuple[tuple[Entity, float], ...]]:
+        """The entities nearest to each name, with their cosine, nearest first."""
         ...
 
     def neighbourhood(
@@ -68,8 +68,4 @@ class MemoryReader(Protocol):
 
     def with_links(self, state: MemoryState) -> MemoryState:
         """The same state with every believed edge and whatever hangs on an entity."""
-        ...
-
-    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
-        """The quote that each fact was asserted with."""
         ...

@@ -13,7 +13,7 @@ from functools import lru_cache
 from nicknames import NickNamer
 from pydantic import BaseModel, ConfigDict
 
-from memory_pipeline.domain.changes import AliasReason, NewAlias, ResolvedGraph
+from memory_pipeline.domain.changes import AliasReason, GenerationHead, NewAlias, ResolvedGraph
 from memory_pipeline.domain.claim import (
     USER,
     Claim,
@@ -43,6 +43,11 @@ _NAMED_THINGS = frozenset(
         EntityType.CONCEPT,
     }
 )
+ALIAS_PREDICATES = frozenset(
+    {"is also called", "is called", "is known as", "is nicknamed", "goes by", "has nickname"}
+)
+"""What the user says a thing is called is another name of it, found again later (spec R4)."""
+
 _ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir"})
 _LEGAL = frozenset({"inc", "ltd", "llc", "gmbh", "bv", "corp", "co", "plc", "ag", "sa", "company"})
@@ -75,6 +80,7 @@ class NameIndex(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    head: GenerationHead | None = None
     user: Entity | None = None
     holders: dict[str, tuple[Entity, ...]] = {}
     neighbours: dict[str, tuple[tuple[Entity, float], ...]] = {}
@@ -304,6 +310,10 @@ class _Resolution:
                 )
                 continue
             claims.append(_rewritten(claim, subject, target))
+            if claim.predicate in ALIAS_PREDICATES and subject.name != USER:
+                self._add_alias(
+                    target.name if target else claim.object, subject, AliasReason.STATED
+                )
         touched = {e.entity_id for e in self.found.values()}
         return ResolvedGraph(
             claims=tuple(claims),

@@ -130,10 +130,9 @@ class Folder:
         earlier_survivors: frozenset[str] = frozenset(),
     ) -> FoldPlan:
         """The plan of one episode against memory as it stands now."""
-        head = self._reader.head()
         if not guarded.claims:
-            return self._plan_without_claims(head, episode_id, ended_at, guarded)
-        index, name_vectors = self._look_up_names(head, guarded)
+            return self._plan_without_claims(self._reader.head(), episode_id, ended_at, guarded)
+        head, index, name_vectors = self._look_up_names(guarded)
         resolved = resolve(
             guarded,
             index,
@@ -179,14 +178,15 @@ class Folder:
         )
 
     def _look_up_names(
-        self, head: GenerationHead, guarded: GuardedGraph
-    ) -> tuple[NameIndex, dict[str, tuple[float, ...]]]:
+        self, guarded: GuardedGraph
+    ) -> tuple[GenerationHead, NameIndex, dict[str, tuple[float, ...]]]:
         """Who holds the episode's names, and vectors and neighbours of names nobody holds.
 
         A homonym of another family holds nothing: its name gets a vector as a new one does.
         """
         mentions = [m for m in guarded.mentions if m.name != USER]
-        index = self._reader.name_index(head, [m.name for m in mentions], {})
+        index = self._reader.name_index([m.name for m in mentions])
+        head = index.head or self._reader.head()
         unknown = [
             m.name
             for m in mentions
@@ -197,10 +197,10 @@ class Folder:
             )
         ]
         if not unknown:
-            return index, {}
+            return head, index, {}
         vectors = self._embed(unknown)
-        near = self._reader.name_index(head, unknown, vectors)
-        return index.model_copy(update={"neighbours": near.neighbours}), vectors
+        near = self._reader.nearest_entities(vectors)
+        return head, index.model_copy(update={"neighbours": near}), vectors
 
     def _embed(self, texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
         vectors = self._embedder.embed(texts)
@@ -238,7 +238,6 @@ class Folder:
         )
         if not distinct.pairs:
             return unasked
-        quotes = self._reader.quotes(state.head, [pair.fact_id for pair in distinct.pairs])
         facts = {f.fact_id: f for f in state.facts}
         claims = {c.claim.ref: c.claim for c in distinct.claims}
         questions = [
@@ -246,7 +245,7 @@ class Folder:
                 pair=pair,
                 claim=claims[pair.ref],
                 fact=facts[pair.fact_id],
-                fact_quote=quotes.get(pair.fact_id, ""),
+                fact_quote=state.quotes.get(pair.fact_id, ""),
             )
             for pair in distinct.pairs
         ]

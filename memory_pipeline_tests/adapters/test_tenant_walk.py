@@ -192,6 +192,67 @@ def test_an_episode_at_the_cap_is_not_asked_again(
     assert extractor.ordinals() == [2]
 
 
+def leave_to_a_lost_worker(url: str, *, minutes_left: int) -> None:
+    with psycopg.connect(url) as owner:
+        owner.execute(
+            "update memory.episodes set leased_by = 'gone',"
+            " leased_until = now() + make_interval(mins => %s)"
+            " where extraction_status = 'pending'",
+            [minutes_left],
+        )
+
+
+def test_a_lost_lease_is_taken_over_and_counts_an_attempt(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea", "likes: milk"))
+    leave_to_a_lost_worker(database_url, minutes_left=-1)
+    assert fold_all(workshop(database, extractor)) == [1, 2]
+    attempts = "select array_agg(extraction_attempts order by ordinal) from memory.episodes"
+    assert scalar(database_url, attempts) == [1, 1]
+    assert statuses(database, 2) == ["done", "done"]
+
+
+def test_a_lease_that_is_not_over_is_inherited_with_the_time_it_has_left(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea"))
+    leave_to_a_lost_worker(database_url, minutes_left=3)
+    until = "select leased_until from memory.episodes"
+    before = scalar(database_url, until)
+    next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    assert scalar(database_url, until) == before
+    assert scalar(database_url, "select extraction_attempts from memory.episodes") == 0
+
+
+def test_an_episode_that_loses_its_worker_three_times_is_given_up(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea"))
+    store = ConversationStore(database)
+    parts = workshop(database, extractor)
+    generation_id = TenantWalk(parts, TENANT).generation_id
+    for attempt in (1, 2, 3):
+        leave_to_a_lost_worker(database_url, minutes_left=-1)
+        (row,) = store.take_stride(TENANT, generation_id, parts.policy)
+        assert row["extraction_attempts"] == attempt
+    assert fold_all(parts) == [1]
+    assert statuses(database, 1) == ["given_up"]
+    assert extractor.seen == []
+    error = "select extraction_error from memory.episodes"
+    assert scalar(database_url, error) == "its worker was lost"
+
+
+def test_a_worker_lost_after_the_extraction_costs_the_episode_nothing(
+    database: Database, extractor: ScriptedExtractor, database_url: str
+) -> None:
+    import_history(database, daily("likes: tea"))
+    next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    leave_to_a_lost_worker(database_url, minutes_left=-1)
+    assert fold_all(workshop(database, extractor)) == [1]
+    assert scalar(database_url, "select extraction_attempts from memory.episodes") == 0
+
+
 def test_a_failure_inside_a_stride_keeps_what_comes_before_it(
     database: Database, extractor: ScriptedExtractor
 ) -> None:

@@ -4,6 +4,7 @@ Belongs here: arguments, the printed lines, the exit code. Does not: running a c
 """
 
 import argparse
+import signal
 import sys
 import uuid
 from collections.abc import Iterable, Sequence
@@ -77,4 +78,6 @@ def _problem(line: str, only: Sequence[str] | None, url: str, run: str) -> str |
 
 
 if __name__ == "__main__":
+    # Asked to end, the command takes its server along.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

@@ -48,6 +48,20 @@ def _read_confidence(value: object) -> object:
     return value if is_number else None
 
 
+_CALLS = {
+    "extraction": "extract",
+    "judging": "judge",
+    "embedding": "embed",
+    "insert": "write",
+    "summarise": "summary",
+    "summarize": "summary",
+}
+
+
+def _read_call(value: object) -> object:
+    return _CALLS.get(value, value) if isinstance(value, str) else value
+
+
 Instant = Annotated[datetime, BeforeValidator(read_instant)]
 Text = Annotated[str, BeforeValidator(_read_text)]
 Confidence = Annotated[float | None, BeforeValidator(_read_confidence)]
@@ -110,9 +124,11 @@ class GivenMessage(Strict):
 
 
 class Fault(Strict):
-    """The first `times` calls of one kind fail."""
+    """The first `times` calls of one kind fail; a fold makes no summary, so none of that does."""
 
-    call: Literal["extract", "judge", "embed", "write"]
+    call: Annotated[
+        Literal["extract", "judge", "embed", "write", "summary"], BeforeValidator(_read_call)
+    ]
     times: int = 1
 
 
@@ -141,6 +157,13 @@ class Given(Strict):
     committed_by_other_job_after_snapshot: tuple[GivenFact, ...] = ()
     concurrency: int = Field(1, ge=1, le=32)
     faults: tuple[Fault, ...] = ()
+
+    def judge_answer(self) -> str | None:
+        """What the judge's call returns, as text; None when `verdicts` say it."""
+        if "judge_response_raw" not in self.model_fields_set:
+            return None
+        raw = self.judge_response_raw
+        return raw if isinstance(raw, str) else json.dumps(raw)
 
     def has_quotes(self) -> bool:
         """Whether the evidence check runs: there are messages, and somebody quotes them."""

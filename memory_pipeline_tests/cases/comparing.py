@@ -36,19 +36,17 @@ _CALL_WORDS = ("calls", "extract_calls", "model_calls")
 
 def differences(case: Case, observed: Observed) -> list[str]:
     """Every way in which the rows are not what the case expects; empty when it passes."""
-    unscored = case.not_scored
-    found = [
-        *_rows(case, observed),
-        *_dropped(case.expected, observed),
-        *_entities(case.expected, observed),
-        *_lengths(case.expected, observed),
-        *_counts(case, observed),
-    ]
-    if "judge_pairs" not in unscored:
-        found += _judge_pairs(case.expected, observed)
-    if "episode" not in unscored:
-        found += _episode(case.expected, observed)
-    return found
+    expected = case.expected
+    found = {
+        "rows": _rows(case, observed),
+        "dropped": _dropped(expected, observed),
+        "entities": _entities(expected, observed),
+        "max_lengths": _lengths(expected, observed),
+        "count": _counts(case, observed),
+        "judge_pairs": _judge_pairs(expected, observed),
+        "episode": _episode(expected, observed),
+    }
+    return [line for word, lines in found.items() if word not in case.not_scored for line in lines]
 
 
 def _rows(case: Case, observed: Observed) -> Iterator[str]:
@@ -57,6 +55,8 @@ def _rows(case: Case, observed: Observed) -> Iterator[str]:
     named = {row.id for row in case.expected.rows}
     for row in case.expected.rows:
         fact = observed.facts.get(row.id)
+        if row.id in case.not_scored:
+            continue
         if fact is None:
             yield f"{row.id}: no row{_where(row.id, observed)}"
             continue
@@ -65,7 +65,7 @@ def _rows(case: Case, observed: Observed) -> Iterator[str]:
             if not is_so and f"{row.id}.{field}" not in case.not_scored:
                 yield f"{row.id}.{field}: expected {wanted!r}, is {_shown(field, fact, case)!r}"
     for name in observed.facts:
-        if name not in named:
+        if name not in named | case.not_scored:
             yield f"{name}: a row that must not exist"
 
 
@@ -177,19 +177,20 @@ def _counts(case: Case, observed: Observed) -> Iterator[str]:
     if most is not None and len(new) > most:
         yield f"{len(new)} new rows, expected at most {most}"
     count = case.expected.count
-    if count is None or "count" in case.not_scored:
+    if count is None:
         return
     counted = _counted(case, observed, new)
     for word, number in (count if isinstance(count, Mapping) else {"rows": count}).items():
-        if counted[word] != number:
+        if counted[word.replace("|", " ")] != number:
             yield f"count of {word}: expected {number}, is {counted[word]}"
 
 
 def _counted(case: Case, observed: Observed, new: list[str]) -> Counter[str]:
-    """How many there are of everything a case may count: rows, live ones, a statement."""
+    """How many there are of everything a case may count: rows, live ones, a statement, a row's."""
     facts = [observed.facts[name] for name in observed.own_facts]
     live = [fact for fact in facts if fact.is_live(case.given.now)]
     counted = Counter(fact.statement() for fact in facts)
+    counted.update({name: counted[observed.facts[name].statement()] for name in observed.own_facts})
     counted["rows"] = counted["facts"] = len(facts)
     counted["live"] = len(live)
     counted["new"] = len(new)

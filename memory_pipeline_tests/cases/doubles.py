@@ -4,7 +4,6 @@ Belongs here: ports of the stages filled from a case. Does not: anything that de
 claims or facts: that is the real code's part.
 """
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -146,9 +145,9 @@ class ScriptedJudge:
     version = "cases/judge/1"
 
     def __init__(
-        self, verdicts: Mapping[str, str], raw: object, ids: CaseIds, faults: FaultPlan
+        self, verdicts: Mapping[str, str], raw: str | None, ids: CaseIds, faults: FaultPlan
     ) -> None:
-        self._verdicts = {split_pair(pair): Verdict(v) for pair, v in verdicts.items()}
+        self._verdicts = {split_pair(pair): _verdict(word) for pair, word in verdicts.items()}
         self._raw = raw
         self._ids = ids
         self._faults = faults
@@ -164,8 +163,7 @@ class ScriptedJudge:
         if self._faults.is_due("judge"):
             return read_verdicts("", questions, judge=self.version)
         if self._raw is not None:
-            raw = self._raw if isinstance(self._raw, str) else json.dumps(self._raw)
-            return read_verdicts(raw, questions, judge=self.version)
+            return read_verdicts(self._raw, questions, judge=self.version)
         return tuple(
             Judgement(
                 ref=question.pair.ref,
@@ -176,6 +174,11 @@ class ScriptedJudge:
             )
             for pair, question in zip(names, questions, strict=True)
         )
+
+
+def _verdict(word: str) -> Verdict:
+    """A verdict by its word; a word that is none counts as `neither` (spec J3)."""
+    return Verdict(word) if word in set(Verdict) else Verdict.NEITHER
 
 
 def split_pair(pair: str) -> tuple[str, str]:
@@ -205,27 +208,26 @@ class CaseReader:
         """As the store has it."""
         return self._store.head()
 
-    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
+    def name_index(self, names: Sequence[str]) -> NameIndex:
         """As the store has it."""
-        return self._store.known_names(head, names)
+        return self._store.name_index(names)
 
-    def name_index(
-        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
-    ) -> NameIndex:
-        """The store's holders; neighbours are the entities the case puts close."""
+    def nearest_entities(
+        self, vectors: Mapping[str, Sequence[float]]
+    ) -> dict[str, tuple[tuple[Entity, float], ...]]:
+        """The entities the case puts close to each name."""
         near = {name: self._near(name) for name in vectors}
-        wanted = [*names, *(other for others in near.values() for other in others)]
-        index = self._store.name_index(head, wanted, {})
+        holders = self._store.name_index([o for others in near.values() for o in others]).holders
         neighbours: dict[str, tuple[tuple[Entity, float], ...]] = {}
         for name, others in near.items():
             found = [
                 (entity, cosine)
                 for other, cosine in others.items()
-                for entity in index.holders.get(other, ())
+                for entity in holders.get(other, ())
                 if entity.name == other
             ]
             neighbours[name] = tuple(sorted(found, key=lambda pair: -pair[1]))
-        return index.model_copy(update={"neighbours": neighbours})
+        return neighbours
 
     def _near(self, name: str) -> dict[str, float]:
         near = {}
@@ -271,7 +273,3 @@ class CaseReader:
     def with_links(self, state: MemoryState) -> MemoryState:
         """As the store has it."""
         return self._store.with_links(state)
-
-    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
-        """As the store has it."""
-        return self._store.quotes(head, fact_ids)

@@ -127,7 +127,7 @@ class _CaseRun:
             {pair: cosine for pair, cosine in pairs.items() if not known & set(pair)}, self.faults
         )
         self.extractor = ScriptedExtractor(graph, self.faults)
-        self.judge = ScriptedJudge(given.verdicts, given.judge_response_raw, self.ids, self.faults)
+        self.judge = ScriptedJudge(given.verdicts, given.judge_answer(), self.ids, self.faults)
         self.policy = case_policy(given)
         self.workshop = Workshop(
             database=self.database,

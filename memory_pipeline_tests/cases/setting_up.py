@@ -40,6 +40,7 @@ from memory_pipeline_tests.cases.case_file import Candidate, Given, GivenFact, N
 FORMAT = "cases"
 WINDOW = "window"
 YEAR = timedelta(days=365)
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
 
 
 def tenant_of(run: str, scope: Scope) -> TenantId:
@@ -93,7 +94,7 @@ def window_thread(given: Given) -> SourceThread:
     messages = [
         SourceMessage(
             source_id=f"m{place}",
-            role=Role(message.role),
+            role=Role(_ROLES.get(message.role, message.role)),
             text=message.content.replace("\x00", ""),
             said_at=message.created_at or given.now,
             speaker=message.speaker,

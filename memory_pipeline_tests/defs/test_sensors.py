@@ -72,7 +72,7 @@ def ranges(result: dg.SensorResult | dg.SkipReason) -> list[tuple[str, str, str]
     ]
 
 
-def unfinished_run(instance: dg.DagsterInstance, tenant_key: str, status: str) -> None:
+def some_run(instance: dg.DagsterInstance, tenant_key: str, status: str) -> None:
     dg_status = dg.DagsterRunStatus(status)
     instance.add_run(
         dg.DagsterRun(job_name=WALK_JOB, status=dg_status, tags={TENANT_TAG: tenant_key})
@@ -165,7 +165,7 @@ def test_the_sweep_leaves_a_tenant_with_a_run_in_progress_alone(
 ) -> None:
     import_history(database, daily("likes: tea"), ANN)
     import_history(database, daily("likes: tea"), BOB)
-    unfinished_run(instance, "bob__2", status)
+    some_run(instance, "bob__2", status)
     assert [tenant for tenant, _, _ in ranges(tick(sweep, instance))] == ["ann"]
 
 
@@ -184,6 +184,33 @@ def test_the_sweep_ends_a_dead_run_and_asks_for_its_tenant_in_one_tick(
     found = instance.get_run_by_id(dead.run_id)
     assert found is not None
     assert found.status == dg.DagsterRunStatus.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "is_asked_for"),
+    [
+        (["FAILURE"], True),
+        (["FAILURE", "FAILURE"], False),
+        (["FAILURE", "SUCCESS", "FAILURE"], True),
+    ],
+)
+def test_a_tenant_whose_runs_keep_failing_rests_before_the_next(
+    instance: dg.DagsterInstance, database: Database, outcomes: list[str], is_asked_for: bool
+) -> None:
+    import_history(database, daily("likes: tea"), ANN)
+    for status in outcomes:
+        some_run(instance, "ann", status)
+    assert isinstance(tick(sweep, instance), dg.SensorResult) == is_asked_for
+
+
+def test_a_rest_ends(
+    instance: dg.DagsterInstance, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sensors, "_SHORTEST_REST", timedelta(0))
+    import_history(database, daily("likes: tea"), ANN)
+    for _ in range(3):
+        some_run(instance, "ann", "FAILURE")
+    assert [tenant for tenant, _, _ in ranges(tick(sweep, instance))] == ["ann"]
 
 
 def test_with_nothing_open_the_sweep_skips(

@@ -9,10 +9,13 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from memory_pipeline.domain.changes import (
     ChangeSet,
+    Closure,
+    DistinctClaims,
     GenerationHead,
     Judgement,
     MemoryState,
     PairReason,
+    Restatement,
     Verdict,
 )
 from memory_pipeline.domain.claim import USER, Claim, Evidence, ResolvedClaim
@@ -69,13 +72,6 @@ def claim(
     valid_until = day(until) if until else None
     is_past = valid_until is not None and valid_until <= said_at
     start = day(since) if since else None if is_past else said_at
-    evidence = Evidence(
-        message_id=MessageId(UUID(int=1)),
-        span_start=0,
-        span_end=len(quote),
-        quote=quote,
-        said_at=said_at,
-    )
     return ResolvedClaim(
         claim=Claim(
             ref=ref,
@@ -90,11 +86,21 @@ def claim(
             valid_from=start,
             valid_until=valid_until,
             has_stated_start=since is not None,
-            evidence=evidence if quote else None,
+            evidence=_said(quote, said_at) if quote else None,
             tier=Tier.HEURISTICS,
         ),
         subject_id=entity_id(about),
         object_id=entity_id(target) if names else None,
+    )
+
+
+def _said(quote: str, said_at: datetime) -> Evidence:
+    return Evidence(
+        message_id=MessageId(UUID(int=1)),
+        span_start=0,
+        span_end=len(quote),
+        quote=quote,
+        said_at=said_at,
     )
 
 
@@ -158,6 +164,26 @@ def state(
         },
         has_links=True,
     )
+
+
+def surviving(*claims: ResolvedClaim) -> DistinctClaims:
+    """Claims that all survived deduplication."""
+    return DistinctClaims(survivors=claims, claims=claims)
+
+
+def closing(ending: ResolvedClaim, name: str, *survivors: ResolvedClaim) -> DistinctClaims:
+    """A claim that gives a fact its end, and others that survived."""
+    until = ending.claim.valid_until
+    if until is None:
+        raise ValueError("a claim without an end closes nothing")
+    closure = Closure(ref=ending.claim.ref, fact_id=fact_id(name), valid_until=until)
+    return DistinctClaims(closures=(closure,), survivors=survivors, claims=(ending, *survivors))
+
+
+def restating(repeat: ResolvedClaim, name: str) -> DistinctClaims:
+    """A claim that repeats a fact."""
+    restated = Restatement(ref=repeat.claim.ref, fact_id=fact_id(name))
+    return DistinctClaims(restatements=(restated,), claims=(repeat,))
 
 
 def judged(

@@ -6,47 +6,33 @@ import pytest
 
 from memory_pipeline.domain.changes import (
     ChangeSet,
-    Closure,
     DistinctClaims,
     Judgement,
     MemoryState,
+    MergedClaim,
     PairReason,
-    Restatement,
     Verdict,
 )
-from memory_pipeline.domain.claim import Outcome, ResolvedClaim
+from memory_pipeline.domain.claim import Outcome
 from memory_pipeline.domain.fact import EndedReason, FactVersion
-from memory_pipeline.domain.plan import OBSERVER, may_end_a_link, plan_changes
+from memory_pipeline.domain.plan import may_end_a_link, plan_changes
 from memory_pipeline_tests.domain.memory_builders import (
     EPISODE,
     NOW,
     believed,
     claim,
+    closing,
     day,
     fact,
     fact_id,
     judged,
+    restating,
     state,
+    surviving,
 )
 
 HALDEN = fact("f1", "works at", "halden", names=True)
 PORTO = fact("f2", "lives in", "porto", since="2025-01-01")
-
-
-def _distinct(*survivors: ResolvedClaim) -> DistinctClaims:
-    return DistinctClaims(survivors=survivors, claims=survivors)
-
-
-def _closing(resolved: ResolvedClaim, name: str) -> DistinctClaims:
-    until = resolved.claim.valid_until
-    assert until is not None
-    closure = Closure(ref=resolved.claim.ref, fact_id=fact_id(name), valid_until=until)
-    return DistinctClaims(closures=(closure,), claims=(resolved,))
-
-
-def _restating(resolved: ResolvedClaim, name: str) -> DistinctClaims:
-    repeat = Restatement(ref=resolved.claim.ref, fact_id=fact_id(name))
-    return DistinctClaims(restatements=(repeat,), claims=(resolved,))
 
 
 def _plan(
@@ -73,7 +59,7 @@ def _outcome(changes: ChangeSet, ref: str = "c1") -> Outcome:
 
 
 def test_a_survivor_becomes_the_first_version_of_a_fact_with_its_evidence() -> None:
-    changes = _plan(state(), _distinct(claim("c1", "plays", "cello", quote="I play cello")))
+    changes = _plan(state(), surviving(claim("c1", "plays", "cello", quote="I play cello")))
     born = _born(changes)
     assert (born.version, born.known_from, born.valid_from) == (1, changes.known_at, NOW)
     assert born.ended_reason is None
@@ -85,7 +71,7 @@ def test_j4_a_claim_with_any_new_verdict_goes_with_its_own_old_verdicts() -> Non
     before = state(HALDEN, PORTO)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell")),
+        surviving(claim("c1", "works at", "brightwell")),
         judged("c1", "f1", Verdict.OLD),
         judged("c1", "f2", Verdict.NEW),
     )
@@ -97,7 +83,7 @@ def test_j4_a_claim_with_any_new_verdict_goes_with_its_own_old_verdicts() -> Non
 def test_j3_without_an_old_verdict_both_facts_stand(verdict: Verdict) -> None:
     before = state(HALDEN)
     changes = _plan(
-        before, _distinct(claim("c1", "works at", "brightwell")), judged("c1", "f1", verdict)
+        before, surviving(claim("c1", "works at", "brightwell")), judged("c1", "f1", verdict)
     )
     assert changes.version_closures == ()
     assert _outcome(changes) is Outcome.INSERTED
@@ -107,7 +93,7 @@ def test_j6_a_changed_fact_ends_where_its_successor_begins() -> None:
     before = state(HALDEN)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell", since="2025-03-01")),
+        surviving(claim("c1", "works at", "brightwell", since="2025-03-01")),
         judged("c1", "f1"),
     )
     old = _after(before, changes, "f1")
@@ -120,7 +106,7 @@ def test_j6_a_future_start_leaves_no_gap() -> None:
     before = state(HALDEN)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell", since="2026-02-01")),
+        surviving(claim("c1", "works at", "brightwell", since="2026-02-01")),
         judged("c1", "f1"),
     )
     assert _after(before, changes, "f1").valid_until == _born(changes).valid_from
@@ -130,7 +116,7 @@ def test_j6_a_new_start_before_the_old_one_leaves_the_old_fact_alone() -> None:
     before = state(HALDEN)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell", since="2023-01-01")),
+        surviving(claim("c1", "works at", "brightwell", since="2023-01-01")),
         judged("c1", "f1"),
     )
     assert changes.version_closures == ()
@@ -142,7 +128,7 @@ def test_j6_a_claim_that_replaces_a_fact_of_the_same_start_is_kept_as_uncertain(
     before = state(HALDEN)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell", since="2024-01-01")),
+        surviving(claim("c1", "works at", "brightwell", since="2024-01-01")),
         judged("c1", "f1"),
     )
     assert (changes.versions, _outcome(changes)) == ((), Outcome.UNCERTAIN)
@@ -153,7 +139,7 @@ def test_j6_a_corrected_fact_was_never_true() -> None:
     before = state(PORTO)
     changes = _plan(
         before,
-        _distinct(claim("c1", "lives in", "lisbon")),
+        surviving(claim("c1", "lives in", "lisbon")),
         judged("c1", "f2", is_correction=True),
     )
     (closure,) = changes.version_closures
@@ -166,7 +152,7 @@ def test_j6_a_correction_keeps_a_start_before_the_one_it_corrects() -> None:
     before = state(PORTO)
     changes = _plan(
         before,
-        _distinct(claim("c1", "lives in", "lisbon", since="2024-06-01")),
+        surviving(claim("c1", "lives in", "lisbon", since="2024-06-01")),
         judged("c1", "f2", is_correction=True),
     )
     assert (_born(changes).valid_from, _born(changes).valid_until) == (day("2024-06-01"), None)
@@ -176,7 +162,7 @@ def test_j6_an_ending_in_other_words_ends_the_fact_without_a_successor() -> None
     owns = fact("f1", "owns", "novablast 5", names=True)
     before = state(owns)
     ending = claim("c1", "is retiring", "novablast 5", names=True, until="2025-10-01")
-    changes = _plan(before, _distinct(ending), judged("c1", "f1", why=PairReason.ENDING))
+    changes = _plan(before, surviving(ending), judged("c1", "f1", why=PairReason.ENDING))
     old = _after(before, changes, "f1")
     assert (old.valid_until, old.ended_reason) == (day("2025-10-01"), EndedReason.ENDED)
     assert old.successor_id is None
@@ -185,12 +171,9 @@ def test_j6_an_ending_in_other_words_ends_the_fact_without_a_successor() -> None
 def test_j6_an_end_the_user_stated_beats_one_that_follows_from_a_successor() -> None:
     """Closed and replaced in one breath: the day the user gave stays."""
     before = state(HALDEN)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
     new = claim("c2", "works at", "brightwell", since="2025-08-01")
-    distinct = _closing(closing, "f1").model_copy(
-        update={"survivors": (new,), "claims": (closing, new)}
-    )
-    changes = _plan(before, distinct, judged("c2", "f1"))
+    changes = _plan(before, closing(ending, "f1", new), judged("c2", "f1"))
     old = _after(before, changes, "f1")
     assert (old.valid_until, old.ended_reason) == (day("2025-08-31"), EndedReason.ENDED)
     assert old.successor_id == _born(changes, "c2").fact_id
@@ -203,7 +186,7 @@ def test_j6_of_two_heirs_the_earliest_start_then_claim_order_is_the_successor(
 ) -> None:
     before = state(PORTO)
     heirs = [claim(f"c{i}", "lives in", f"town {i}", since=s) for i, s in enumerate(starts, 1)]
-    changes = _plan(before, _distinct(*heirs), judged("c1", "f2"), judged("c2", "f2"))
+    changes = _plan(before, surviving(*heirs), judged("c1", "f2"), judged("c2", "f2"))
     old = _after(before, changes, "f2")
     heir = "c1" if starts[0] == starts[1] else "c2"
     assert (old.valid_until, old.successor_id) == (
@@ -217,7 +200,7 @@ def test_j6_an_heir_that_begins_before_the_known_successor_takes_its_place() -> 
     before = state(until_spring)
     changes = _plan(
         before,
-        _distinct(claim("c1", "works at", "brightwell", since="2025-12-01")),
+        surviving(claim("c1", "works at", "brightwell", since="2025-12-01")),
         judged("c1", "f1"),
     )
     old = _after(before, changes, "f1")
@@ -231,7 +214,7 @@ def test_j5_history_ends_nothing_that_began_after_it() -> None:
     before = state(owns)
     changes = _plan(
         before,
-        _distinct(claim("c1", "sold", "kayak", until="2023-05-01")),
+        surviving(claim("c1", "sold", "kayak", until="2023-05-01")),
         judged("c1", "f1", why=PairReason.ENDING),
     )
     assert changes.version_closures == ()
@@ -240,8 +223,8 @@ def test_j5_history_ends_nothing_that_began_after_it() -> None:
 
 def test_d2_a_closure_gives_the_fact_its_end_and_inserts_nothing() -> None:
     before = state(HALDEN)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
     old = _after(before, changes, "f1")
     assert (old.valid_until, old.ended_reason, old.ended_by) == (
         day("2025-08-31"),
@@ -255,17 +238,28 @@ def test_d2_a_closure_gives_the_fact_its_end_and_inserts_nothing() -> None:
 def test_d2_a_start_that_was_only_a_messages_time_gives_way_to_a_stated_end() -> None:
     heard = fact("f1", "lives in", "porto", since="2025-09-10", is_start_stated=False)
     before = state(heard)
-    changes = _plan(before, _closing(claim("c1", "lives in", "porto", until="2025-09-01"), "f1"))
+    changes = _plan(before, closing(claim("c1", "lives in", "porto", until="2025-09-01"), "f1"))
     old = _after(before, changes, "f1")
     assert (old.valid_from, old.valid_until) == (None, day("2025-09-01"))
 
 
 def test_d1_a_restated_fact_gets_evidence_and_no_new_version() -> None:
     before = state(PORTO)
-    changes = _plan(before, _restating(claim("c1", "lives in", "porto"), "f2"))
+    changes = _plan(before, restating(claim("c1", "lives in", "porto"), "f2"))
     assert (changes.versions, changes.version_closures) == ((), ())
     assert [e.kind for e in changes.evidence] == ["reinforced"]
     assert _outcome(changes) is Outcome.REINFORCED
+
+
+def test_d1_a_claim_that_merged_into_another_is_evidence_of_its_fact() -> None:
+    first, second = claim("c1", "plays", "cello"), claim("c2", "plays", "cello", quote="my cello")
+    merged = (MergedClaim(claim=second.claim, into="c1"),)
+    changes = _plan(state(), surviving(first).model_copy(update={"merged": merged}))
+    assert _outcome(changes, "c2") is Outcome.REINFORCED
+    assert [(e.ref, e.kind, e.fact_id) for e in changes.evidence] == [
+        ("c1", "asserted", _born(changes).fact_id),
+        ("c2", "reinforced", _born(changes).fact_id),
+    ]
 
 
 def test_d1_an_old_verdict_on_a_restated_fact_removes_its_end() -> None:
@@ -273,7 +267,7 @@ def test_d1_an_old_verdict_on_a_restated_fact_removes_its_end() -> None:
     before = state(on_a_cut)
     changes = _plan(
         before,
-        _restating(claim("c1", "is on", "a cut"), "f1"),
+        restating(claim("c1", "is on", "a cut"), "f1"),
         judged("c1", "f1", why=PairReason.RESTATED),
     )
     now = _after(before, changes, "f1")
@@ -287,7 +281,7 @@ def test_d1_an_end_stays_where_a_later_stay_of_the_same_triple_follows() -> None
     before = state(first, second)
     changes = _plan(
         before,
-        _restating(claim("c1", "is on", "a cut"), "f1"),
+        restating(claim("c1", "is on", "a cut"), "f1"),
         judged("c1", "f1", why=PairReason.RESTATED),
     )
     assert changes.versions == ()
@@ -297,7 +291,7 @@ def test_d5_an_old_verdict_on_another_stated_start_re_dates_the_fact() -> None:
     before = state(PORTO)
     changes = _plan(
         before,
-        _restating(claim("c1", "lives in", "porto", since="2025-04-01"), "f2"),
+        restating(claim("c1", "lives in", "porto", since="2025-04-01"), "f2"),
         judged("c1", "f2", why=PairReason.REDATED),
     )
     now = _after(before, changes, "f2")
@@ -307,7 +301,7 @@ def test_d5_an_old_verdict_on_another_stated_start_re_dates_the_fact() -> None:
 def test_w2_a_survivor_equal_to_an_expired_fact_starts_a_new_stay() -> None:
     gone = fact("f1", "lives in", "porto", since="2020-01-01", until="2024-06-01")
     before = state(gone)
-    changes = _plan(before, _distinct(claim("c1", "lives in", "porto", since="2025-02-01")))
+    changes = _plan(before, surviving(claim("c1", "lives in", "porto", since="2025-02-01")))
     assert _outcome(changes) is Outcome.RENEWED
     assert _born(changes).fact_id != gone.fact_id
     assert _after(before, changes, "f1") == gone
@@ -319,7 +313,7 @@ def test_w2_a_claim_that_repeats_what_another_worker_committed_ends_as_race() ->
     before = state(HALDEN, committed)
     changes = _plan(
         before,
-        _restating(claim("c1", "works at", "brightwell"), "f3"),
+        restating(claim("c1", "works at", "brightwell"), "f3"),
         judged("c1", "f1"),
         earlier=frozenset({"c1"}),
     )
@@ -328,110 +322,28 @@ def test_w2_a_claim_that_repeats_what_another_worker_committed_ends_as_race() ->
     assert (old.successor_id, old.valid_until) == (committed.fact_id, committed.valid_from)
 
 
-OFFICE = fact("f3", "has office in", "leeds docks", about="halden")
-
-
-def test_w3_facts_about_a_thing_end_with_the_last_link_to_it() -> None:
-    before = state(HALDEN, OFFICE)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
-    office = _after(before, changes, "f3")
-    assert (office.valid_until, office.ended_reason) == (day("2025-08-31"), EndedReason.CASCADE)
-
-
-def test_w3_the_cascade_follows_an_end_that_lies_ahead() -> None:
-    before = state(HALDEN, OFFICE)
-    closing = claim("c1", "works at", "halden", names=True, until="2026-01-31")
-    changes = _plan(before, _closing(closing, "f1"))
-    assert _after(before, changes, "f3").valid_until == day("2026-01-31")
-
-
-def test_w3_the_cascade_is_transitive() -> None:
-    site = fact("f3", "has site", "leeds docks", about="halden", names=True)
-    berth = fact("f4", "has berth", "7", about="leeds docks")
-    before = state(HALDEN, site, berth)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
-    ends = {_after(before, changes, name).valid_until for name in ("f3", "f4")}
-    assert ends == {day("2025-08-31")}
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        fact("f5", "holds shares in", "halden", names=True),
-        fact("f5", "employs", "user", about="halden", names=True),
-    ],
-    ids=["from the user", "to the user"],
-)
-def test_w3_another_link_keeps_what_hangs_on_it(other: FactVersion) -> None:
-    before = state(HALDEN, OFFICE, other)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
-    assert _after(before, changes, "f3") == OFFICE
-
-
-def test_w3_a_link_of_the_same_episode_saves_what_hangs_on_it() -> None:
-    before = state(HALDEN, OFFICE)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    new = claim("c2", "holds shares in", "halden", names=True)
-    distinct = _closing(closing, "f1").model_copy(
-        update={"survivors": (new,), "claims": (closing, new)}
-    )
-    assert _after(before, _plan(before, distinct), "f3") == OFFICE
-
-
-def test_w3_a_link_that_was_never_true_ends_what_hangs_on_it_now_but_not_its_past() -> None:
-    past = fact("f4", "had office in", "york", about="halden", until="2022-01-01", since=None)
-    before = state(HALDEN, OFFICE, past)
-    changes = _plan(
-        before,
-        _distinct(claim("c1", "works at", "hald", names=True)),
-        judged("c1", "f1", is_correction=True),
-    )
-    assert _after(before, changes, "f3").valid_until == changes.known_at
-    assert _after(before, changes, "f4") == past
-
-
-def test_w3_a_fact_that_would_begin_after_the_last_link_is_dropped() -> None:
-    planned = fact("f3", "opens in", "york", about="halden", since="2026-01-01")
-    before = state(HALDEN, planned)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
-    dropped = next(c for c in changes.version_closures if c.fact_id == planned.fact_id)
-    assert dropped.ended_reason is EndedReason.CASCADE
-    assert planned.fact_id not in believed(before, changes)
-
-
-def test_w3_insights_are_exempt_from_the_cascade() -> None:
-    insight = fact("f3", "observes", "a pattern", about=OBSERVER)
-    before = state(HALDEN, insight)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    assert _after(before, _plan(before, _closing(closing, "f1")), "f3") == insight
-
-
 def test_the_links_are_needed_only_where_an_edge_may_end() -> None:
     before = state(HALDEN, PORTO)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    moved = _distinct(claim("c1", "lives in", "lisbon"))
-    assert may_end_a_link(before, _closing(closing, "f1"), ())
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    moved = surviving(claim("c1", "lives in", "lisbon"))
+    assert may_end_a_link(before, closing(ending, "f1"), ())
     assert not may_end_a_link(before, moved, (judged("c1", "f2"),))
     assert not may_end_a_link(before, moved, (judged("c1", "f1", Verdict.NEITHER),))
 
 
 def test_the_known_instant_lies_behind_the_last_one_whenever_the_episode_ended() -> None:
     later = NOW + timedelta(days=2)
-    changes = _plan(state(last_known_at=later), _distinct(claim("c1", "plays", "cello")))
+    changes = _plan(state(last_known_at=later), surviving(claim("c1", "plays", "cello")))
     assert changes.known_at == later + timedelta(microseconds=1)
 
 
 def test_b14_a_verdict_on_a_fact_that_nobody_knows_changes_nothing() -> None:
-    changes = _plan(state(HALDEN), _distinct(claim("c1", "plays", "cello")), judged("c1", "f12"))
+    changes = _plan(state(HALDEN), surviving(claim("c1", "plays", "cello")), judged("c1", "f12"))
     assert changes.version_closures == ()
 
 
 def test_entities_of_every_changed_fact_become_dirty() -> None:
     before = state(HALDEN)
-    closing = claim("c1", "works at", "halden", names=True, until="2025-08-31")
-    changes = _plan(before, _closing(closing, "f1"))
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
     assert set(changes.dirty_entities) == {HALDEN.subject_id, HALDEN.object_id}

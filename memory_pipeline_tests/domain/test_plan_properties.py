@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from itertools import combinations
 from typing import NamedTuple
 
 from hypothesis import given, settings
@@ -100,7 +101,8 @@ def _triple(version: FactVersion) -> tuple[object, ...]:
 
 
 @st.composite
-def _claims(draw: st.DrawFn, world: _World) -> tuple[ResolvedClaim, ...]:
+def _claims(draw: st.DrawFn, world: _World, is_guarded: bool = False) -> tuple[ResolvedClaim, ...]:
+    """Claims; only what passed the guards never ends before it begins."""
     made: list[ResolvedClaim] = []
     for number in range(draw(st.integers(0, 6))):
         about, (target, names) = draw(world.abouts), draw(world.things)
@@ -114,16 +116,18 @@ def _claims(draw: st.DrawFn, world: _World) -> tuple[ResolvedClaim, ...]:
             until=_day(draw(st.none() | _months)),
             confidence=draw(st.sampled_from([0.2, 0.9])),
         )
-        if about != target:
+        start, end = claimed.claim.valid_from, claimed.claim.valid_until
+        is_inverted = end_of(end) <= start_of(start)
+        if about != target and not (is_guarded and is_inverted):
             made.append(claimed)
     return tuple(made)
 
 
 @st.composite
-def _plans(draw: st.DrawFn) -> Plan:
+def _plans(draw: st.DrawFn, is_guarded: bool = False) -> Plan:
     """Distinct claims out of arbitrary ones, and verdicts on asked and on made-up pairs."""
     world = draw(st.sampled_from([_WIDE, _NARROW]))
-    facts, claims = draw(_facts(world)), draw(_claims(world))
+    facts, claims = draw(_facts(world)), draw(_claims(world, is_guarded))
     near = st.sampled_from([0.0, 0.6, 0.95])
     similar = {(c.claim.ref, str(f.fact_id)): draw(near) for c in claims for f in facts}
     before = state(*facts).model_copy(
@@ -187,6 +191,16 @@ def test_a_triple_has_one_open_ended_believed_fact_at_most(plan: Plan) -> None:
     assert set(open_ended.values()) <= {1}
 
 
+@given(_plans(is_guarded=True))
+def test_d4_stays_of_one_triple_do_not_meet_but_for_one_renewed_over_a_stay_that_is_over(
+    plan: Plan,
+) -> None:
+    after = list(believed(plan[0], _changes(plan)).values())
+    over = {f.fact_id for f in plan[0].facts if end_of(f.valid_until) <= NOW}
+    for one, other in combinations(after, 2):
+        assert not _meet(one, other) or over & {one.fact_id, other.fact_id}
+
+
 @given(_plans())
 def test_a_fact_has_one_believed_version_and_versions_count_up_by_one(plan: Plan) -> None:
     changes = _changes(plan)
@@ -213,6 +227,7 @@ def test_every_closed_version_is_followed_by_another_or_says_why_not(plan: Plan)
 def test_w6_every_claim_has_exactly_one_outcome(plan: Plan) -> None:
     refs = Counter(final.outcome.ref for final in _changes(plan).outcomes)
     placed = {c.claim.ref for c in plan[1].claims} | {o.ref for o in plan[1].outcomes}
+    placed |= {m.claim.ref for m in plan[1].merged}
     assert refs == Counter(placed)
 
 
@@ -220,6 +235,7 @@ def test_w6_every_claim_has_exactly_one_outcome(plan: Plan) -> None:
 def test_w6_deduplication_loses_no_claim(claims: tuple[ResolvedClaim, ...]) -> None:
     distinct = deduplicate(ResolvedGraph(claims=claims), state(), PROFILE, Policy())
     places = [c.claim.ref for c in distinct.claims] + [o.ref for o in distinct.outcomes]
+    places += [m.claim.ref for m in distinct.merged]
     assert Counter(places) == Counter(c.claim.ref for c in claims)
 
 

@@ -84,7 +84,7 @@ def test_d1_equal_triples_of_one_batch_merge_and_the_stated_bounds_win() -> None
         day("2025-12-01"),
     )
     assert merged.claim.confidence == 0.7
-    assert _outcomes(distinct) == {"c2": Outcome.REINFORCED, "c3": Outcome.REINFORCED}
+    assert [(m.claim.ref, m.into) for m in distinct.merged] == [("c2", "c1"), ("c3", "c1")]
 
 
 def test_d2_an_exact_match_with_an_end_closes_the_fact() -> None:
@@ -220,6 +220,15 @@ def test_d4_two_stays_of_one_batch_stay_two() -> None:
     distinct = _distinct(
         claim("c1", "works at", "halden", since="2015-01-01", until="2019-01-01"),
         claim("c2", "works at", "halden", since="2023-01-01"),
+    )
+    assert _survivors(distinct) == ["c1", "c2"]
+
+
+def test_d4_a_dated_past_stay_does_not_swallow_the_present_one() -> None:
+    """From 2015 to 2019, and back there now."""
+    distinct = _distinct(
+        claim("c1", "works at", "halden", since="2015-01-01", until="2019-01-01"),
+        claim("c2", "works at", "halden"),
     )
     assert _survivors(distinct) == ["c1", "c2"]
 

@@ -1,8 +1,6 @@
 """One episode through all stages up to its change set (spec J2, W2, W3, X2, X8, X10)."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from uuid import UUID
 
 import pytest
 
@@ -13,18 +11,12 @@ from memory_pipeline.domain.changes import (
     Verdict,
 )
 from memory_pipeline.domain.claim import USER, GuardedGraph, Mention, Outcome, ResolvedClaim
-from memory_pipeline.domain.conversation import Message, Role, Window
 from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.extraction import (
     EntityType,
-    ExtractedFact,
-    ExtractedGraph,
-    KnownEntity,
-    KnownLists,
     Tier,
 )
 from memory_pipeline.domain.fact import Entity, FactVersion
-from memory_pipeline.domain.ids import FactId, MessageId, ThreadId
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.judge import Question
 from memory_pipeline.stages.resolve import NameIndex, user_entity
@@ -33,8 +25,6 @@ from memory_pipeline.stages.walk import (
     Folder,
     FoldPlan,
     StaleStateError,
-    extract_episode,
-    extraction_digest,
     pairs_by_reason,
     plan_and_write,
 )
@@ -68,7 +58,11 @@ class _Memory:
 
     def __init__(self, facts: Sequence[FactVersion] = (), entities: Sequence[Entity] = ()) -> None:
         self._state = state(*facts).model_copy(
-            update={"has_links": False, "user_id": user_entity(TENANT).entity_id}
+            update={
+                "has_links": False,
+                "user_id": user_entity(TENANT).entity_id,
+                "quotes": {fact.fact_id: "I work at Halden" for fact in facts},
+            }
         )
         self._entities = entities
         self.asked: list[str] = []
@@ -76,16 +70,16 @@ class _Memory:
     def head(self) -> GenerationHead:
         return self._state.head
 
-    def known_names(self, head: GenerationHead, names: Sequence[str]) -> frozenset[str]:
-        return frozenset(e.name for e in self._entities if e.name in names)
-
-    def name_index(
-        self, head: GenerationHead, names: Sequence[str], vectors: Mapping[str, Sequence[float]]
-    ) -> NameIndex:
+    def name_index(self, names: Sequence[str]) -> NameIndex:
         holders: dict[str, tuple[Entity, ...]] = {}
         for entity in self._entities:
             holders[entity.name] = (*holders.get(entity.name, ()), entity)
-        return NameIndex(user=user_entity(TENANT), holders=holders)
+        return NameIndex(head=self._state.head, user=user_entity(TENANT), holders=holders)
+
+    def nearest_entities(
+        self, vectors: Mapping[str, Sequence[float]]
+    ) -> dict[str, tuple[tuple[Entity, float], ...]]:
+        return {}
 
     def neighbourhood(
         self,
@@ -99,9 +93,6 @@ class _Memory:
     def with_links(self, state: MemoryState) -> MemoryState:
         self.asked.append("with_links")
         return state.model_copy(update={"has_links": True})
-
-    def quotes(self, head: GenerationHead, fact_ids: Sequence[FactId]) -> dict[FactId, str]:
-        return dict.fromkeys(fact_ids, "I work at Halden")
 
 
 class _Embedder:
@@ -332,83 +323,3 @@ def test_pairs_are_counted_by_reason() -> None:
     memory = _Memory([_user_fact(fact(f"f{n}", "likes", f"band {n}")) for n in range(3)])
     plan = _planned(_guarded(claim("c1", "likes", "jazz")), memory)
     assert pairs_by_reason(plan.distinct.pairs) == {"slot": 3}
-
-
-class _Extractor:
-    """Returns one fact and counts the calls."""
-
-    version = "one fact"
-    tier = Tier.FAST
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
-        self.calls += 1
-        plays = ExtractedFact(
-            subject="user", predicate="plays", object="cello", source_quote="I play cello"
-        )
-        return ExtractedGraph(literal_facts=(plays,))
-
-
-def _window(*turns: tuple[Role, str]) -> Window:
-    return Window(
-        tenant_id=TENANT,
-        episode_id=EPISODE,
-        thread_id=ThreadId("t"),
-        ordinal=1,
-        started_at=NOW,
-        ended_at=NOW + timedelta(minutes=1),
-        messages=tuple(
-            Message(
-                message_id=MessageId(UUID(int=seq)),
-                seq=seq,
-                role=role,
-                text=text,
-                said_at=NOW,
-                is_own=role is Role.USER,
-            )
-            for seq, (role, text) in enumerate(turns, start=1)
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("turns", "calls"),
-    [
-        ([(Role.ASSISTANT, "You play cello, don't you?")], 0),
-        ([(Role.USER, "ok"), (Role.ASSISTANT, "Anything else?"), (Role.USER, "no thanks")], 0),
-        ([(Role.USER, "ok"), (Role.USER, "I play cello")], 1),
-    ],
-    ids=["nobody speaks", "small talk", "a fact"],
-)
-def test_x10_and_b11_windows_that_say_nothing_cost_no_call(
-    turns: list[tuple[Role, str]], calls: int
-) -> None:
-    extractor = _Extractor()
-    graph = extract_episode(_window(*turns), KnownLists(), extractor, Policy())
-    assert (extractor.calls, len(graph.claims)) == (calls, calls)
-
-
-def test_w6_every_own_message_of_small_talk_is_accounted_for() -> None:
-    window = _window((Role.USER, "hello"), (Role.ASSISTANT, "Hi!"), (Role.USER, "thanks"))
-    graph = extract_episode(window, KnownLists(), _Extractor(), Policy())
-    assert [n.message_id for n in graph.nothing_said] == [
-        MessageId(UUID(int=1)),
-        MessageId(UUID(int=3)),
-    ]
-
-
-def test_g3_an_extraction_is_named_by_all_it_depends_on() -> None:
-    window, extractor = _window((Role.USER, "I play cello")), _Extractor()
-    known = KnownLists(
-        entities=(KnownEntity(entity_id=entity_id("x"), name="x", type=EntityType.ORG),)
-    )
-    digest = extraction_digest(window, KnownLists(), extractor)
-    assert extraction_digest(window, KnownLists(), extractor) == digest
-    others = {
-        extraction_digest(window, known, extractor),
-        extraction_digest(_window((Role.USER, "I play viola")), KnownLists(), extractor),
-        extraction_digest(_window((Role.ASSISTANT, "I play cello")), KnownLists(), extractor),
-    }
-    assert len(others | {digest}) == 4

@@ -135,20 +135,35 @@ from memory.episodes e
 where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
 order by e.ended_at, e.thread_id, e.first_seq;
 
+-- name: without_waiting_for_disk
+-- A lease need not outlive a crash of the server: its commit waits for no disk.
+select set_config('synchronous_commit', 'off', true);
+
 -- name: take_stride
--- The open episodes of the next stride in position order, taken so that no import grows them now.
+-- The next stride's open episodes, leased, so that no import grows them. One whose worker was lost
+-- before it was extracted counts an attempt (spec E5); a lease is not prolonged by who inherits it.
 with head as (
     select folded_count from memory.generations
     where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
 ), stride as (
-    select e.episode_id, e.ordinal
+    select e.episode_id, e.ordinal,
+        e.leased_by <> %(worker)s and e.leased_until >= now() as is_inherited,
+        e.leased_by <> %(worker)s and e.leased_until < now() and not exists (
+            select from memory.stage_outputs o
+            where o.tenant_id = e.tenant_id and o.generation_id = %(generation_id)s
+                and o.episode_id = e.episode_id and o.stage = 'extracted_graphs') as is_lost
     from memory.episodes e
     where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
     order by e.ended_at, e.thread_id, e.first_seq
     limit (select %(stride)s - mod(folded_count, %(stride)s) from head)
 ), taken as (
     update memory.episodes e
-    set leased_by = %(worker)s, leased_until = now() + make_interval(mins => %(minutes)s)
+    set leased_by = %(worker)s,
+        leased_until = case when s.is_inherited then e.leased_until
+            else now() + make_interval(mins => %(minutes)s) end,
+        extraction_attempts = e.extraction_attempts + coalesce(s.is_lost, false)::int,
+        extraction_error = case when s.is_lost then 'its worker was lost'
+            else e.extraction_error end
     from stride s
     where e.tenant_id = %(tenant_id)s and e.episode_id = s.episode_id
         and (%(ordinals)s::int[] is null or s.ordinal = any(%(ordinals)s::int[]))

@@ -20,18 +20,42 @@ where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
 order by e.embedding <=> %(vector)s, e.entity_id
 limit 10;
 
--- name: facts_of_slots
--- Believed facts that share subject and predicate, or subject and object, with a claim.
-select distinct f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+-- name: facts_of_objects
+-- Believed facts that share subject and object with a claim, whatever the verb, ended ones too.
+select distinct on (f.fact_id) f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
     f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
     lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
     (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id
-from unnest(%(subjects)s::uuid[], %(predicates)s::text[], %(objects)s::uuid[], %(texts)s::text[])
-    as c (subject_id, predicate, object_id, object_text)
+    f.ended_reason, f.successor_id, (
+        select q.quote from memory.fact_evidence q
+        where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
+            and q.fact_id = f.fact_id and q.kind = 'asserted'
+        order by q.episode_id, q.claim_ref limit 1) as quote
+from unnest(%(subjects)s::uuid[], %(objects)s::uuid[], %(texts)s::text[])
+    as c (subject_id, object_id, object_text)
 join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and upper_inf(f.known_time) and f.subject_id = c.subject_id
-    and (f.predicate = c.predicate or f.object_id = c.object_id or f.object_text = c.object_text);
+    and (f.object_id = c.object_id or f.object_text = c.object_text)
+order by f.fact_id;
+
+-- name: facts_of_slot
+-- Believed facts of a claim's subject and predicate that have not ended, nearest first: more than
+-- are judged for one claim, so that what is left over can be told.
+select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
+    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
+    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
+    f.ended_reason, f.successor_id, (
+        select q.quote from memory.fact_evidence q
+        where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
+            and q.fact_id = f.fact_id and q.kind = 'asserted'
+        order by q.episode_id, q.claim_ref limit 1) as quote, 1 - (f.embedding <=> %(vector)s) as similarity
+from memory.facts f
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s and f.predicate = %(predicate)s
+    and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
+order by f.embedding <=> %(vector)s, f.fact_id
+limit %(limit)s;
 
 -- name: nearest_facts
 -- Facts about the claim's subject that are near to it and have not ended.
@@ -39,22 +63,18 @@ select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_te
     f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
     lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
     (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id, 1 - (f.embedding <=> %(vector)s) as similarity
+    f.ended_reason, f.successor_id, (
+        select q.quote from memory.fact_evidence q
+        where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
+            and q.fact_id = f.fact_id and q.kind = 'asserted'
+        order by q.episode_id, q.claim_ref limit 1) as quote, 1 - (f.embedding <=> %(vector)s) as similarity
 from memory.facts f
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
     and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
     and 1 - (f.embedding <=> %(vector)s) >= %(minimum)s
 order by f.embedding <=> %(vector)s, f.fact_id
-limit 20;
-
--- name: similarities_of_slot
--- How near a claim is to given facts, for those that share its slot.
-select f.fact_id, 1 - (f.embedding <=> %(vector)s) as similarity
-from memory.facts f
-where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
-    and f.predicate = %(predicate)s and f.embedding is not null;
+limit %(limit)s;
 
 -- name: linked_facts
 -- Every believed edge, and every believed fact about something other than the user.
@@ -68,14 +88,6 @@ join memory.entities e using (tenant_id, generation_id)
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and e.entity_id = f.subject_id and upper_inf(f.known_time)
     and (f.object_id is not null or f.subject_id <> %(user_id)s) and e.name <> %(exempt)s;
-
--- name: asserting_quotes
--- The quote that each fact was asserted with.
-select distinct on (fact_id) fact_id, quote
-from memory.fact_evidence
-where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
-    and fact_id = any(%(fact_ids)s) and kind = 'asserted'
-order by fact_id, episode_id, claim_ref;
 
 -- name: known_entities
 -- Entity names shown to extraction: those named in the window first, then the latest linked.

@@ -1,0 +1,107 @@
+"""What ends with the last link to a thing (spec W3)."""
+
+import pytest
+
+from memory_pipeline.domain.changes import ChangeSet, DistinctClaims, Judgement, MemoryState
+from memory_pipeline.domain.fact import EndedReason, FactVersion
+from memory_pipeline.domain.plan import OBSERVER, plan_changes
+from memory_pipeline_tests.domain.memory_builders import (
+    EPISODE,
+    NOW,
+    believed,
+    claim,
+    closing,
+    day,
+    fact,
+    fact_id,
+    judged,
+    state,
+    surviving,
+)
+
+HALDEN = fact("f1", "works at", "halden", names=True)
+OFFICE = fact("f3", "has office in", "leeds docks", about="halden")
+
+
+def _plan(before: MemoryState, distinct: DistinctClaims, *judgements: Judgement) -> ChangeSet:
+    return plan_changes(before, EPISODE, NOW, distinct, judgements)
+
+
+def _after(before: MemoryState, changes: ChangeSet, name: str) -> FactVersion:
+    return believed(before, changes)[fact_id(name)]
+
+
+def test_w3_facts_about_a_thing_end_with_the_last_link_to_it() -> None:
+    before = state(HALDEN, OFFICE)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
+    office = _after(before, changes, "f3")
+    assert (office.valid_until, office.ended_reason) == (day("2025-08-31"), EndedReason.CASCADE)
+
+
+def test_w3_the_cascade_follows_an_end_that_lies_ahead() -> None:
+    before = state(HALDEN, OFFICE)
+    ending = claim("c1", "works at", "halden", names=True, until="2026-01-31")
+    changes = _plan(before, closing(ending, "f1"))
+    assert _after(before, changes, "f3").valid_until == day("2026-01-31")
+
+
+def test_w3_the_cascade_is_transitive() -> None:
+    site = fact("f3", "has site", "leeds docks", about="halden", names=True)
+    berth = fact("f4", "has berth", "7", about="leeds docks")
+    before = state(HALDEN, site, berth)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
+    ends = {_after(before, changes, name).valid_until for name in ("f3", "f4")}
+    assert ends == {day("2025-08-31")}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        fact("f5", "holds shares in", "halden", names=True),
+        fact("f5", "employs", "user", about="halden", names=True),
+    ],
+    ids=["from the user", "to the user"],
+)
+def test_w3_another_link_keeps_what_hangs_on_it(other: FactVersion) -> None:
+    before = state(HALDEN, OFFICE, other)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
+    assert _after(before, changes, "f3") == OFFICE
+
+
+def test_w3_a_link_of_the_same_episode_saves_what_hangs_on_it() -> None:
+    before = state(HALDEN, OFFICE)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    new = claim("c2", "holds shares in", "halden", names=True)
+    assert _after(before, _plan(before, closing(ending, "f1", new)), "f3") == OFFICE
+
+
+def test_w3_a_link_that_was_never_true_ends_what_hangs_on_it_now_but_not_its_past() -> None:
+    past = fact("f4", "had office in", "york", about="halden", until="2022-01-01", since=None)
+    before = state(HALDEN, OFFICE, past)
+    changes = _plan(
+        before,
+        surviving(claim("c1", "works at", "hald", names=True)),
+        judged("c1", "f1", is_correction=True),
+    )
+    assert _after(before, changes, "f3").valid_until == changes.known_at
+    assert _after(before, changes, "f4") == past
+
+
+def test_w3_a_fact_that_would_begin_after_the_last_link_is_dropped() -> None:
+    planned = fact("f3", "opens in", "york", about="halden", since="2026-01-01")
+    before = state(HALDEN, planned)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    changes = _plan(before, closing(ending, "f1"))
+    dropped = next(c for c in changes.version_closures if c.fact_id == planned.fact_id)
+    assert dropped.ended_reason is EndedReason.CASCADE
+    assert planned.fact_id not in believed(before, changes)
+
+
+def test_w3_insights_are_exempt_from_the_cascade() -> None:
+    insight = fact("f3", "observes", "a pattern", about=OBSERVER)
+    before = state(HALDEN, insight)
+    ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
+    assert _after(before, _plan(before, closing(ending, "f1")), "f3") == insight
