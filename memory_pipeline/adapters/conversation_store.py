@@ -97,6 +97,19 @@ class _Batch:
             self.messages += [{**row, "place": place + n} for n, row in enumerate(rows.messages)]
 
 
+@dataclass(frozen=True)
+class Stride:
+    """Episodes taken for extraction, with their windows in the same order.
+
+    `boundary` is how many episodes the generation held where the stride began: all of them are
+    shown memory as it was then (spec X2).
+    """
+
+    episodes: tuple[Row, ...]
+    windows: tuple[Window, ...]
+    boundary: int
+
+
 class ConversationStore:
     """Reads and writes conversation history, one tenant at a time."""
 
@@ -187,12 +200,11 @@ class ConversationStore:
         generation_id: GenerationId,
         policy: Policy,
         ordinals: Collection[int] | None = None,
-    ) -> list[Row]:
+    ) -> Stride:
         """The next stride's open episodes in position order, those of `ordinals` if given.
 
         They are leased: from here on an import opens a new window instead of growing them. An
-        episode whose worker was lost, its lease over and nothing extracted, counts an attempt. Each
-        row has `boundary`, how many episodes the generation held where the stride began.
+        episode whose worker was lost, its lease over and nothing extracted, counts an attempt.
         """
         parameters = {
             "tenant_id": tenant_id,
@@ -206,8 +218,14 @@ class ConversationStore:
         with self._database.tenant_pipeline(tenant_id) as connection:
             execute(connection, "without_waiting_for_disk")
             execute(connection, "lock_tenant", {"tenant_id": tenant_id})
-            cursor = execute(connection, "take_stride", parameters)
-        return cursor.fetchall()
+            taken = execute(connection, "take_stride", parameters)
+            messages = execute(connection, "leased_messages", parameters)
+        episodes = taken.fetchall()
+        return Stride(
+            episodes=tuple(episodes),
+            windows=tuple(_windows(tenant_id, episodes, messages.fetchall())),
+            boundary=episodes[0]["boundary"] if episodes else 0,
+        )
 
     def windows(self, tenant_id: TenantId, episodes: Sequence[Row]) -> list[Window]:
         """The windows of some rows of `walk_episodes`, in their order, in one round trip."""
@@ -217,21 +235,7 @@ class ConversationStore:
                 "window_messages",
                 {"tenant_id": tenant_id, "episode_ids": [row["episode_id"] for row in episodes]},
             )
-        messages: dict[EpisodeId, list[Message]] = defaultdict(list)
-        for row in cursor.fetchall():
-            messages[row["episode_id"]].append(_message(row))
-        return [
-            Window(
-                tenant_id=tenant_id,
-                episode_id=EpisodeId(row["episode_id"]),
-                thread_id=ThreadId(row["thread_id"]),
-                ordinal=row["ordinal"],
-                started_at=row["started_at"],
-                ended_at=row["ended_at"],
-                messages=tuple(messages[row["episode_id"]]),
-            )
-            for row in episodes
-        ]
+        return _windows(tenant_id, episodes, cursor.fetchall())
 
     def record_failure(self, tenant_id: TenantId, episode_id: EpisodeId, error: str) -> int:
         """Count a failed extraction; how many attempts that makes."""
@@ -346,3 +350,21 @@ def _message(row: Row) -> Message:
         speaker=row["speaker"],
         is_own=row["is_own"],
     )
+
+
+def _windows(tenant_id: TenantId, episodes: Sequence[Row], messages: Sequence[Row]) -> list[Window]:
+    by_episode: dict[EpisodeId, list[Message]] = defaultdict(list)
+    for row in messages:
+        by_episode[row["episode_id"]].append(_message(row))
+    return [
+        Window(
+            tenant_id=tenant_id,
+            episode_id=EpisodeId(row["episode_id"]),
+            thread_id=ThreadId(row["thread_id"]),
+            ordinal=row["ordinal"],
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+            messages=tuple(by_episode[row["episode_id"]]),
+        )
+        for row in episodes
+    ]

@@ -25,7 +25,7 @@ from memory_pipeline.domain.extraction import (
     MemoryCategory,
     Tier,
 )
-from memory_pipeline.domain.fact import FIRST_INSTANT, EndedReason, Entity, FactVersion
+from memory_pipeline.domain.fact import EndedReason, Entity, FactVersion
 from memory_pipeline.domain.ids import (
     EntityId,
     EpisodeId,
@@ -42,6 +42,9 @@ _USER_KEY = "user"
 _NEAR_FACTS = 60
 """Facts read near one claim at most: as many as one judge call takes pairs."""
 EXTRACTED = "extracted_graphs"
+
+Stored = dict[EpisodeId, tuple[str, Any]]
+"""(input digest, payload) of stored extractions, by episode."""
 
 
 class MemoryStore:
@@ -74,43 +77,49 @@ class MemoryStore:
             last_known_at=row["last_known_at"],
         )
 
-    def known_as_of(self, fold_number: int) -> datetime:
-        """Known instant after so many folds; before the first fold nothing is known."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
-            cursor = execute(connection, "known_as_of", self._keys | {"fold_number": fold_number})
-        row = cursor.fetchone()
-        return row["known_at"] if row else FIRST_INSTANT
+    def stride_context(
+        self, windows: Sequence[Window], policy: Policy, boundary: int
+    ) -> tuple[list[KnownLists], Stored]:
+        """What a stride's extractions are shown, and which of them are stored: one round trip.
 
-    def known_lists(
-        self, windows: Sequence[Window], policy: Policy, as_of: datetime
-    ) -> list[KnownLists]:
-        """What extraction is shown for each window: memory as known then, most relevant first,
-        cut, then sorted (X2). One round trip for all."""
+        Known lists hold memory as it was after `boundary` folds, most relevant to the window
+        first, cut, then sorted (spec X2).
+        """
         cursors = []
+        keys = self._keys | {"boundary": boundary}
         with self._database.tenant_pipeline(self._tenant_id) as connection:
-            keys = self._keys | {"as_of": as_of}
             names = execute(connection, "known_names_of_user", keys | {"user_id": self._user_id})
+            stored = execute(
+                connection,
+                "stored_extractions",
+                keys | {"episode_ids": [w.episode_id for w in windows]},
+            )
             for window in windows:
                 transcript = "\n".join(m.text.lower() for m in window.messages)
-                keys |= {"transcript": transcript, "at": window.started_at}
+                asked = keys | {"transcript": transcript, "at": window.started_at}
                 cursors.append(
                     (
                         execute(
-                            connection, "known_entities", keys | {"limit": policy.known_entities}
+                            connection, "known_entities", asked | {"limit": policy.known_entities}
                         ),
-                        execute(connection, "known_facts", keys | {"limit": policy.known_facts}),
+                        execute(connection, "known_facts", asked | {"limit": policy.known_facts}),
                     )
                 )
         row = names.fetchone()
         user_names = tuple(sorted({name.lower() for name in row["names"]})) if row else ()
-        return [
+        known = [
             _known_lists(entities.fetchall(), facts.fetchall(), user_names)
             for entities, facts in cursors
         ]
+        return known, _stored(stored.fetchall())
 
     def store_extractions(self, rows: Sequence[Row]) -> None:
-        """Keep extractions (episode_id, input_digest, payload), so that none is made twice."""
+        """Keep extractions (episode_id, input_digest, payload), so that none is made twice.
+
+        Does not wait for the disk: what a crash of the machine takes is made again, equal.
+        """
         with self._database.tenant_pipeline(self._tenant_id) as connection:
+            execute(connection, "without_waiting_for_disk")
             execute_many(
                 connection,
                 "upsert_stage_output",
@@ -204,18 +213,9 @@ class MemoryStore:
         ordered = tuple(facts[key] for key in sorted(facts, key=str))
         return state.model_copy(update={"facts": ordered, "has_links": True})
 
-    def stored_extractions(
-        self, episode_ids: Sequence[EpisodeId]
-    ) -> dict[EpisodeId, tuple[str, Any]]:
-        """(input digest, payload) of extractions stored already."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
-            cursor = execute(
-                connection, "stored_extractions", self._keys | {"episode_ids": list(episode_ids)}
-            )
-        return {
-            EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"])
-            for row in cursor.fetchall()
-        }
+
+def _stored(rows: Sequence[Row]) -> Stored:
+    return {EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"]) for row in rows}
 
 
 def _known_lists(

@@ -4,15 +4,14 @@ Belongs here: what is next, what is stored already, where strides begin (spec X2
 Does not: the stages' rules, the write, Dagster.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from memory_pipeline.adapters.conversation_store import ConversationStore
+from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
 from memory_pipeline.adapters.generation_store import open_live_generation
-from memory_pipeline.adapters.memory_store import MemoryStore
+from memory_pipeline.adapters.memory_store import MemoryStore, Stored
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.domain.claim import GuardedGraph
@@ -54,7 +53,6 @@ class _Extraction:
     is_given_up: bool = False
 
 
-_Stored = Mapping[EpisodeId, tuple[str, Any]]
 _Result = _Extraction | ExtractionError | MissingExtractionError
 
 
@@ -126,13 +124,17 @@ class TenantWalk:
         """
         self._check_turn(ordinals)
         last: EpisodeId | None = None
-        while episodes := self._conversations.take_stride(
-            self._tenant_id, self.generation_id, self._workshop.policy, ordinals
-        ):
-            if episodes[0]["episode_id"] == last:
-                raise OutOfOrderError(f"episode {episodes[0]['ordinal']} was not folded")
-            last = EpisodeId(episodes[0]["episode_id"])
-            yield from self._stride(episodes, may_extract=may_extract)
+        while True:
+            stride = self._conversations.take_stride(
+                self._tenant_id, self.generation_id, self._workshop.policy, ordinals
+            )
+            if not stride.episodes:
+                return
+            first = stride.episodes[0]
+            if first["episode_id"] == last:
+                raise OutOfOrderError(f"episode {first['ordinal']} was not folded")
+            last = EpisodeId(first["episode_id"])
+            yield from self._stride(stride, may_extract=may_extract)
 
     def _check_turn(self, ordinals: frozenset[int] | None) -> None:
         episodes = self.open_episodes()
@@ -147,14 +149,11 @@ class TenantWalk:
                     "`memory-pipeline run` choose"
                 )
 
-    def _stride(self, episodes: Sequence[Row], *, may_extract: bool) -> Iterator[WalkedEpisode]:
+    def _stride(self, stride: Stride, *, may_extract: bool) -> Iterator[WalkedEpisode]:
         """One stride: all extractions first, side by side, then each episode in turn."""
-        windows = self._conversations.windows(self._tenant_id, episodes)
-        stored = self._store.stored_extractions([w.episode_id for w in windows])
+        episodes, windows = stride.episodes, stride.windows
+        known, stored = self._store.stride_context(windows, self._workshop.policy, stride.boundary)
         if may_extract:
-            known = self._store.known_lists(
-                windows, self._workshop.policy, self._store.known_as_of(episodes[0]["boundary"])
-            )
             extracted = self._extract_all(episodes, windows, known, stored)
         else:
             extracted = self._stored_only(episodes, stored)
@@ -177,7 +176,7 @@ class TenantWalk:
     def _is_at_cap(self, attempts: int) -> bool:
         return attempts >= self._workshop.policy.extraction_attempts
 
-    def _stored_only(self, episodes: Sequence[Row], stored: _Stored) -> dict[EpisodeId, _Result]:
+    def _stored_only(self, episodes: Sequence[Row], stored: Stored) -> dict[EpisodeId, _Result]:
         """Extractions as they are stored, whatever has changed since."""
         results: dict[EpisodeId, _Result] = {}
         for row in episodes:
@@ -201,7 +200,7 @@ class TenantWalk:
         episodes: Sequence[Row],
         windows: Sequence[Window],
         known: Sequence[KnownLists],
-        stored: _Stored,
+        stored: Stored,
     ) -> dict[EpisodeId, _Result]:
         """Extractions of a stride, stored ones reused, new ones stored before any is folded."""
         results: dict[EpisodeId, _Result] = {}

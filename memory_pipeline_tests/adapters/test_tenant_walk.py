@@ -234,7 +234,7 @@ def test_an_episode_that_loses_its_worker_three_times_is_given_up(
     generation_id = TenantWalk(parts, TENANT).generation_id
     for attempt in (1, 2, 3):
         leave_to_a_lost_worker(database_url, minutes_left=-1)
-        (row,) = store.take_stride(TENANT, generation_id, parts.policy)
+        (row,) = store.take_stride(TENANT, generation_id, parts.policy).episodes
         assert row["extraction_attempts"] == attempt
     assert fold_all(parts) == [1]
     assert statuses(database, 1) == ["given_up"]

@@ -469,6 +469,13 @@ create function memory.lock_tenant(a_tenant text) returns void language sql
     set search_path = memory, pg_temp
     return (select pg_advisory_xact_lock(hashtextextended('memory:' || a_tenant, 0)));
 
+-- Known instant after so many folds of a generation; before the first, nothing is known.
+create function memory.known_after(a_tenant text, a_generation uuid, a_fold integer)
+    returns timestamptz language sql stable set search_path = memory, pg_temp
+    return (select coalesce(max(d.known_at), '-infinity') from memory.folds d
+        where d.tenant_id = a_tenant and d.generation_id = a_generation
+            and d.fold_number = a_fold);
+
 -- Takes an episode into a generation: fails unless the generation stands where the plan saw it,
 -- the episode lies behind the last folded one and none before it is still open. The raised state
 -- is MP001 (stale plan: make another), MP002 (out of order: refuse) or MP003 (taken in already).
@@ -516,5 +523,6 @@ begin
     where g.tenant_id = a_tenant and g.generation_id = a_generation;
 end
 $$;
-revoke all on function memory.claim_version, memory.lock_tenant from public;
-grant execute on function memory.claim_version, memory.lock_tenant to memory_app;
+revoke all on function memory.claim_version, memory.lock_tenant, memory.known_after from public;
+grant execute on function memory.claim_version, memory.lock_tenant, memory.known_after
+    to memory_app;

@@ -189,6 +189,16 @@ join memory.messages m on m.tenant_id = e.tenant_id and m.thread_id = e.thread_i
 where e.tenant_id = %(tenant_id)s and e.episode_id = any(%(episode_ids)s)
 order by e.episode_id, m.seq;
 
+-- name: leased_messages
+-- The messages of the episodes that a worker has just taken.
+select e.episode_id, m.message_id, m.seq, m.role, m.text, m.said_at, m.speaker, m.is_own
+from memory.episodes e
+join memory.messages m on m.tenant_id = e.tenant_id and m.thread_id = e.thread_id
+    and m.seq between e.first_seq and e.last_seq
+where e.tenant_id = %(tenant_id)s and e.leased_by = %(worker)s
+    and e.extraction_status in ('pending', 'failed')
+order by e.episode_id, m.seq;
+
 -- name: record_failed_extraction
 -- One more attempt of an episode went wrong (spec E5).
 update memory.episodes

@@ -90,16 +90,18 @@ where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and (f.object_id is not null or f.subject_id <> %(user_id)s) and e.name <> %(exempt)s;
 
 -- name: known_entities
--- Entity names shown to extraction: those named in the window first, then the latest linked.
+-- Entity names shown to extraction, as of the last fold before the stride: those named in the window first, then the latest linked.
 select e.entity_id, e.name, e.type,
     coalesce(array_agg(a.alias order by a.alias) filter (where a.alias is not null), '{}')
         as aliases
 from memory.entities e
 left join memory.entity_aliases a on a.tenant_id = e.tenant_id
     and a.generation_id = e.generation_id and a.entity_id = e.entity_id
-    and a.known_from <= %(as_of)s
+    and a.known_from <= (
+        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
 where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.redirect_to is null and e.name <> 'user' and e.known_from <= %(as_of)s
+    and e.redirect_to is null and e.name <> 'user' and e.known_from <= (
+        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
 group by e.tenant_id, e.generation_id, e.entity_id
 order by bool_or(position(e.name in %(transcript)s) > 0
         or position(a.alias in %(transcript)s) > 0) desc,
@@ -116,19 +118,14 @@ join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.gene
 left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
     and o.entity_id = f.object_id
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.known_time @> %(as_of)s::timestamptz
+    and f.known_time @> (
+        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
     and (upper_inf(f.valid_time) or upper(f.valid_time) > %(at)s)
     and (f.object_id is not null or f.object_text is not null)
 order by (position(coalesce(o.name, f.object_text) in %(transcript)s) > 0
         or (s.name <> 'user' and position(s.name in %(transcript)s) > 0)) desc,
     lower(f.known_time) desc, f.fact_id
 limit %(limit)s;
-
--- name: known_as_of
--- Known instant of the last fold before a stride: what its episodes may see.
-select known_at from memory.folds
-where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
-    and fold_number = %(fold_number)s;
 
 -- name: stored_extractions
 -- Extractions of some episodes that are stored already.
@@ -142,7 +139,8 @@ select t.user_names || coalesce((
     select array_agg(distinct f.object_text)
     from memory.facts f
     where f.tenant_id = t.tenant_id and f.generation_id = %(generation_id)s
-        and f.known_time @> %(as_of)s::timestamptz and f.subject_id = %(user_id)s
+        and f.known_time @> (
+        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s)) and f.subject_id = %(user_id)s
         and f.predicate = 'has name'
         and f.object_text is not null), '{}') as names
 from memory.tenants t
