@@ -53,7 +53,10 @@ from memory_pipeline.stages.windows import (
 __all__ = ["AmbiguousSpeakerError", "ConversationStore", "ImportReport"]
 
 _BATCH_MESSAGES = 5_000
-_PROCESS = uuid4().hex[:8]
+# The random part tells a container from the one before it.
+_WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+TAKEN_AT_ONCE = 32
+"""Episodes leased in one statement; more would be in nobody else's reach for no gain."""
 
 _FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "thread_id": pl.String,
@@ -194,42 +197,60 @@ class ConversationStore:
         with self._database.tenant(tenant_id) as connection:
             return execute(connection, "walk_episodes", {"tenant_id": tenant_id}).fetchall()
 
-    def take_stride(
+    def take_strides(
         self,
         tenant_id: TenantId,
         generation_id: GenerationId,
         policy: Policy,
         ordinals: Collection[int] | None = None,
-    ) -> Stride:
-        """The next stride's open episodes in position order, those of `ordinals` if given.
+    ) -> list[Stride]:
+        """The next strides' open episodes in position order, those of `ordinals` if given.
 
         They are leased: from here on an import opens a new window instead of growing them. An
         episode whose worker was lost, its lease over and nothing extracted, counts an attempt.
+        Whole strides are taken: about `TAKEN_AT_ONCE` episodes, one stride at least.
         """
         parameters = {
             "tenant_id": tenant_id,
             "generation_id": generation_id,
             "stride": policy.context_stride,
+            "count": TAKEN_AT_ONCE,
             "ordinals": None if ordinals is None else sorted(ordinals),
-            # The random part tells a container from the one before it.
-            "worker": f"{socket.gethostname()}:{os.getpid()}:{_PROCESS}",
+            "worker": _WORKER,
             "minutes": policy.lease_minutes,
         }
         with self._database.tenant_pipeline(tenant_id) as connection:
             execute(connection, "without_waiting_for_disk")
             execute(connection, "lock_tenant", {"tenant_id": tenant_id})
-            taken = execute(connection, "take_stride", parameters)
-            messages = execute(connection, "leased_messages", parameters)
+            taken = execute(connection, "take_episodes", parameters)
+            messages = execute(connection, "messages_of_next", parameters)
         episodes = taken.fetchall()
-        return Stride(
-            episodes=tuple(episodes),
-            windows=tuple(_windows(tenant_id, episodes, messages.fetchall())),
-            boundary=episodes[0]["boundary"] if episodes else 0,
-        )
+        windows = _windows(tenant_id, episodes, messages.fetchall())
+        by_boundary: dict[int, list[tuple[Row, Window]]] = defaultdict(list)
+        for row, window in zip(episodes, windows, strict=True):
+            by_boundary[row["boundary"]].append((row, window))
+        return [
+            Stride(
+                episodes=tuple(row for row, _ in pairs),
+                windows=tuple(window for _, window in pairs),
+                boundary=boundary,
+            )
+            for boundary, pairs in sorted(by_boundary.items())
+        ]
+
+    def renew_leases(self, tenant_id: TenantId, policy: Policy) -> None:
+        """Keep this worker's episodes for another `lease_minutes` (spec E5)."""
+        with self._database.tenant_pipeline(tenant_id) as connection:
+            execute(connection, "without_waiting_for_disk")
+            execute(
+                connection,
+                "renew_leases",
+                {"tenant_id": tenant_id, "worker": _WORKER, "minutes": policy.lease_minutes},
+            )
 
     def windows(self, tenant_id: TenantId, episodes: Sequence[Row]) -> list[Window]:
         """The windows of some rows of `walk_episodes`, in their order, in one round trip."""
-        with self._database.tenant_pipeline(tenant_id) as connection:
+        with self._database.tenant_reads(tenant_id) as connection:
             cursor = execute(
                 connection,
                 "window_messages",

@@ -47,6 +47,10 @@ Stored = dict[EpisodeId, tuple[str, Any]]
 """(input digest, payload) of stored extractions, by episode."""
 
 
+class UnfoldedStrideError(RuntimeError):
+    """The episodes before a stride have not been folded: its known lists do not exist yet."""
+
+
 class MemoryStore:
     """Reader of one generation; every method is one transaction and one round trip."""
 
@@ -61,7 +65,7 @@ class MemoryStore:
 
     def head(self) -> GenerationHead:
         """Where the generation stands now."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
             cursor = execute(connection, "generation_head", self._keys)
         return self._head(cursor.fetchone())
 
@@ -82,12 +86,15 @@ class MemoryStore:
     ) -> tuple[list[KnownLists], Stored]:
         """What a stride's extractions are shown, and which of them are stored: one round trip.
 
+        Raises `UnfoldedStrideError` when the generation does not hold `boundary` episodes yet.
+
         Known lists hold memory as it was after `boundary` folds, most relevant to the window
         first, cut, then sorted (spec X2).
         """
         cursors = []
         keys = self._keys | {"boundary": boundary}
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
+            head = execute(connection, "generation_head", keys)
             names = execute(connection, "known_names_of_user", keys | {"user_id": self._user_id})
             stored = execute(
                 connection,
@@ -105,6 +112,8 @@ class MemoryStore:
                         execute(connection, "known_facts", asked | {"limit": policy.known_facts}),
                     )
                 )
+        if self._head(head.fetchone()).folded_count < boundary:
+            raise UnfoldedStrideError
         row = names.fetchone()
         user_names = tuple(sorted({name.lower() for name in row["names"]})) if row else ()
         known = [
@@ -132,7 +141,7 @@ class MemoryStore:
     def name_index(self, names: Sequence[str]) -> NameIndex:
         """Exact holders of the names, with the head of the generation they were read at."""
         keys = list(dict.fromkeys(key for name in names for key in lookup_keys(name)))
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
             head = execute(connection, "generation_head", self._keys)
             held = execute(connection, "names_held", self._keys | {"keys": [*keys, _USER_KEY]})
         holders: dict[str, list[Entity]] = defaultdict(list)
@@ -149,7 +158,7 @@ class MemoryStore:
         self, vectors: Mapping[str, Sequence[float]]
     ) -> dict[str, tuple[tuple[Entity, float], ...]]:
         """The entities nearest to each name, with their cosine, nearest first."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
             cursors = {
                 name: execute(
                     connection,
@@ -172,7 +181,7 @@ class MemoryStore:
     ) -> MemoryState:
         """Believed facts that can matter to the claims; `vectors` by claim ref."""
         near: list[tuple[str, Cursor[Row]]] = []
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
             same_object = execute(connection, "facts_of_objects", self._keys | _objects(claims))
             for claim in claims:
                 parameters = self._keys | {
@@ -183,8 +192,7 @@ class MemoryStore:
                     "minimum": minimum_similarity,
                     "limit": _NEAR_FACTS,
                 }
-                for name in ("facts_of_slot", "nearest_facts"):
-                    near.append((claim.claim.ref, execute(connection, name, parameters)))
+                near.append((claim.claim.ref, execute(connection, "nearby_facts", parameters)))
         rows = {row["fact_id"]: row for row in same_object.fetchall()}
         similarities: dict[tuple[str, str], float] = {}
         for ref, cursor in near:
@@ -202,7 +210,7 @@ class MemoryStore:
 
     def with_links(self, state: MemoryState) -> MemoryState:
         """The same state with every believed edge and whatever hangs on an entity."""
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id) as connection:
             cursor = execute(
                 connection,
                 "linked_facts",

@@ -81,6 +81,17 @@ class Database:
                 raise
 
     @contextmanager
+    def tenant_reads(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+        """Reads of one tenant in one round trip: results are read after the block, not in it.
+
+        The pipeline itself is the transaction that the tenant scope lasts for, which saves two
+        statements; never write through it, since a second sync would end the transaction.
+        """
+        with self._pool().connection() as connection, connection.pipeline():
+            execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+            yield connection
+
+    @contextmanager
     def operator(self) -> Iterator[RowConnection]:
         """One transaction that reads ids, counts and status of all tenants, no text."""
         with self._pool().connection() as connection, connection.transaction():

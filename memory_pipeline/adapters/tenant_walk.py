@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 
 from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
 from memory_pipeline.adapters.generation_store import open_live_generation
-from memory_pipeline.adapters.memory_store import MemoryStore, Stored
+from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.domain.claim import GuardedGraph
@@ -84,12 +85,17 @@ class WalkedEpisode:
         return plan.model_copy(update={"changes": changes})
 
 
+_LEASE_THIRD_S = 20.0
+"""A third of a minute: leases are given in minutes."""
+
+
 class TenantWalk:
     """Walks one tenant's live generation."""
 
     def __init__(self, workshop: Workshop, tenant_id: TenantId) -> None:
         self._workshop = workshop
         self._tenant_id = tenant_id
+        self._renewed_at = monotonic()
         self._conversations = ConversationStore(workshop.database)
         self.generation_id = open_live_generation(
             workshop.database, tenant_id, workshop.recipe, workshop.embedder
@@ -123,18 +129,27 @@ class TenantWalk:
         behind it, and `MissingExtractionError` when none is stored and none may be made.
         """
         self._check_turn(ordinals)
-        last: EpisodeId | None = None
-        while True:
-            stride = self._conversations.take_stride(
-                self._tenant_id, self.generation_id, self._workshop.policy, ordinals
-            )
-            if not stride.episodes:
-                return
-            first = stride.episodes[0]
-            if first["episode_id"] == last:
-                raise OutOfOrderError(f"episode {first['ordinal']} was not folded")
-            last = EpisodeId(first["episode_id"])
-            yield from self._stride(stride, may_extract=may_extract)
+        last: int | None = None
+        while strides := self._conversations.take_strides(
+            self._tenant_id, self.generation_id, self._workshop.policy, ordinals
+        ):
+            first = strides[0].episodes[0]["ordinal"]
+            if first == last:
+                raise OutOfOrderError(f"episode {first} was not folded")
+            for stride in strides:
+                self._stay_alive()
+                try:
+                    yield from self._stride(stride, may_extract=may_extract)
+                except UnfoldedStrideError as error:
+                    raise OutOfOrderError(f"episode {last} was not folded") from error
+                last = stride.episodes[0]["ordinal"]
+
+    def _stay_alive(self) -> None:
+        """Renew the leases before a third of their time is over."""
+        now = monotonic()
+        if now - self._renewed_at > self._workshop.policy.lease_minutes * _LEASE_THIRD_S:
+            self._conversations.renew_leases(self._tenant_id, self._workshop.policy)
+            self._renewed_at = now
 
     def _check_turn(self, ordinals: frozenset[int] | None) -> None:
         episodes = self.open_episodes()

@@ -34,6 +34,8 @@ def clean_text(text: str, limit: int) -> str:
     Joiners stay where they shape what is read: between two characters that are not Latin.
     """
     text = text[: _OVERLONG * limit]
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())[:limit].rstrip()  # nearly all names and predicates
     visible = "".join(_visible(text, i) for i in range(len(text)))
     return cut(" ".join(unicodedata.normalize("NFC", visible).split()), limit).rstrip()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from memory_pipeline.domain.conversation import Message, Window
+from memory_pipeline.domain.conversation import Message, Role, Window
 from memory_pipeline.domain.extraction import (
     EntityType,
     ExtractedEntity,
@@ -22,6 +22,7 @@ from memory_pipeline.domain.extraction import (
     NothingDurable,
     Tier,
 )
+from memory_pipeline.stages.heuristic_rules.answers import as_answer, opening_of
 from memory_pipeline.stages.heuristic_rules.cast import USER, Cast
 from memory_pipeline.stages.heuristic_rules.corrections import corrected, read_correction
 from memory_pipeline.stages.heuristic_rules.drafts import SURE, Draft
@@ -38,12 +39,14 @@ from memory_pipeline.stages.heuristic_rules.parser import (
     load_parser,
 )
 from memory_pipeline.stages.heuristic_rules.predicates import category_of
+from memory_pipeline.stages.heuristic_rules.relations import is_animal
 from memory_pipeline.stages.heuristic_rules.sentence_reading import read_sentence
 from memory_pipeline.stages.heuristic_rules.sentences import (
     QUOTE_LIMIT,
     Sentence,
     split_sentences,
 )
+from memory_pipeline.stages.heuristic_rules.splitting import split_clauses
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -72,8 +75,10 @@ class _Work:
 
 @dataclass
 class _Findings:
-    """What a window has given so far."""
+    """What a window has given so far, and who is spoken of in it."""
 
+    cast: Cast
+    known: KnownLists
     drafts: list[Draft] = field(default_factory=list)
     instructions: list[ExtractedInstruction] = field(default_factory=list)
     uncertainties: list[ExtractedUncertainty] = field(default_factory=list)
@@ -113,11 +118,19 @@ def load_heuristic_extractor() -> HeuristicExtractor:
 
 
 def _plan(window: Window) -> list[_Work]:
-    return [work for message in window.own_messages() for work in _plan_message(message)]
+    asked, work = "", list[_Work]()
+    for message in window.messages:
+        if message.is_own:
+            work += _plan_message(message, opening_of(asked))
+        asked = message.text if message.role == Role.ASSISTANT else ""
+    return work
 
 
-def _plan_message(message: Message) -> list[_Work]:
-    """Gates come first: only sentences that may say something are parsed."""
+def _plan_message(message: Message, opening: str) -> list[_Work]:
+    """Gates come first: only sentences that may say something are parsed.
+
+    `opening` is what an answer to the assistant's last question leaves out.
+    """
     text = message.text[:_LONGEST_MESSAGE]
     words = own_words(text)
     reason = gate_message(text, words)
@@ -127,11 +140,21 @@ def _plan_message(message: Message) -> list[_Work]:
     if len(message.text) > _LONGEST_MESSAGE:
         rest = message.text[_LONGEST_MESSAGE:][:QUOTE_LIMIT]
         work.append(_Work(message, reason=Reason.TOO_LONG, quote=rest))
-    work += [_plan_sentence(message, s) for s in split_sentences(words.text, text)]
+    sentences = split_sentences(words.text, text)
+    if opening and sentences and (answer := as_answer(sentences[0], opening)):
+        sentences = (answer, *sentences[1:])
+    work += [planned for sentence in sentences for planned in _plan_sentence(message, sentence)]
     return work or [_Work(message, quote=text.strip()[:QUOTE_LIMIT])]
 
 
-def _plan_sentence(message: Message, sentence: Sentence) -> _Work:
+def _plan_sentence(message: Message, sentence: Sentence) -> list[_Work]:
+    """A sentence that may say something is read in the parts that stand on their own."""
+    whole = _plan_part(message, sentence)
+    parts = split_clauses(sentence) if whole.kind == "statement" else (sentence,)
+    return [whole] if len(parts) == 1 else [_plan_part(message, part) for part in parts]
+
+
+def _plan_part(message: Message, sentence: Sentence) -> _Work:
     quote = sentence.verbatim[:QUOTE_LIMIT]
     gate = gate_sentence(sentence.text, sentence.verbatim)
     if gate not in _NO_ORDER and read_instruction(sentence.text, sentence.verbatim):
@@ -146,22 +169,27 @@ def _plan_sentence(message: Message, sentence: Sentence) -> _Work:
 def _read_window(
     work: Sequence[_Work], docs: Sequence[Doc | None], known: KnownLists
 ) -> ExtractedGraph:
-    cast, found = Cast(known), _Findings()
+    found = _Findings(Cast(known), known)
     for item, doc in zip(work, docs, strict=True):
         if item.sentence is None or item.kind == "nothing":
             found.nothing.append(_nothing(item, item.reason))
         elif doc is not None:
-            _take_sentence(item, doc, item.sentence, cast, known, found)
+            _take_sentence(item, doc, item.sentence, found)
         elif item.kind == "instruction":
             _take_instruction(item.sentence, found)
         else:
-            _take_correction(item, item.sentence, known, found)
-    found.drafts = [_renamed(d, cast.renamed) for d in found.drafts]
+            _take_correction(item, item.sentence, found)
+    found.drafts = [_renamed(d, found.cast.renamed) for d in found.drafts]
     return _graph(found, known)
 
 
 def _renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
     """What was said of `brother` before his name was told is said of him by name."""
+    last = draft.object.split()[-1] if draft.object else ""
+    if draft.predicate == "has" and draft.type is None and last in names and is_animal(last):
+        return replace(
+            draft, predicate=f"has {last}", object=names[last], type=EntityType.THING, is_link=True
+        )
     subject = names.get(draft.subject, draft.subject)
     told = names.get(draft.object, draft.object) if draft.is_link else draft.object
     return replace(draft, subject=subject, object=told)
@@ -171,12 +199,10 @@ def _nothing(item: _Work, reason: Reason) -> NothingDurable:
     return NothingDurable(seq=item.message.seq, reason=reason, quote=item.quote)
 
 
-def _take_sentence(
-    item: _Work, doc: Doc, sentence: Sentence, cast: Cast, known: KnownLists, found: _Findings
-) -> None:
-    outcome = read_sentence(doc, sentence, item.message.said_at, cast, known)
+def _take_sentence(item: _Work, doc: Doc, sentence: Sentence, found: _Findings) -> None:
+    outcome = read_sentence(doc, sentence, item.message.said_at, found.cast, found.known)
     name = called(sentence.text)
-    drafts = list(outcome.drafts)
+    drafts = [replace(d, object=sentence.as_said(d.object)) for d in outcome.drafts]
     if name is not None:
         drafts.append(Draft(USER, "has name", name, quote=sentence.quote(0, len(sentence.text))))
     found.drafts.extend(drafts)
@@ -192,11 +218,11 @@ def _take_instruction(sentence: Sentence, found: _Findings) -> None:
         found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:QUOTE_LIMIT]))
 
 
-def _take_correction(item: _Work, sentence: Sentence, known: KnownLists, found: _Findings) -> None:
+def _take_correction(item: _Work, sentence: Sentence, found: _Findings) -> None:
     correction = read_correction(sentence.text, sentence.verbatim)
     if correction is None:
         return
-    result = corrected(correction, found.drafts, known)
+    result = corrected(correction, found.drafts, found.known)
     if result is None:
         found.uncertainties.append(
             ExtractedUncertainty(

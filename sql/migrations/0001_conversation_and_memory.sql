@@ -476,6 +476,35 @@ create function memory.known_after(a_tenant text, a_generation uuid, a_fold inte
         where d.tenant_id = a_tenant and d.generation_id = a_generation
             and d.fold_number = a_fold);
 
+-- The next open episodes in position order, with the number of folds their stride begins behind.
+-- Bounded below by the last folded one, so that the index is not read over all that was folded.
+create function memory.next_episodes(
+    a_tenant text, a_generation uuid, a_stride integer, a_count integer)
+    returns table (episode_id uuid, boundary integer) language plpgsql stable
+    set search_path = memory, pg_temp as $$
+declare
+    head memory.generations;
+begin
+    select * into head from memory.generations g
+        where g.tenant_id = a_tenant and g.generation_id = a_generation;
+    return query
+        select e.episode_id, n.place - mod(n.place, a_stride)
+        from (
+            select o.episode_id, head.folded_count - 1 + (row_number() over (
+                order by o.ended_at, o.thread_id, o.first_seq))::integer as place
+            from memory.episodes o
+            where o.tenant_id = a_tenant and o.extraction_status in ('pending', 'failed')
+                and (o.ended_at, o.thread_id, o.first_seq)
+                    > (coalesce(head.folded_ended_at, '-infinity'),
+                       coalesce(head.folded_thread_id, ''), coalesce(head.folded_first_seq, 0))
+            order by o.ended_at, o.thread_id, o.first_seq
+            -- Whole strides only: about a_count episodes, one stride at least.
+            limit greatest(1, (a_count + mod(head.folded_count, a_stride)) / a_stride) * a_stride
+                - mod(head.folded_count, a_stride)) n
+        join memory.episodes e on e.tenant_id = a_tenant and e.episode_id = n.episode_id;
+end
+$$;
+
 -- Takes an episode into a generation: fails unless the generation stands where the plan saw it,
 -- the episode lies behind the last folded one and none before it is still open. The raised state
 -- is MP001 (stale plan: make another), MP002 (out of order: refuse) or MP003 (taken in already).
@@ -508,9 +537,13 @@ begin
         raise exception 'episode % lies before the last folded one', episode.ordinal
             using errcode = 'MP002';
     end if;
+    -- Bounded below, so that the index is not read over the entries of all that was folded.
     if exists (
         select from memory.episodes e
         where e.tenant_id = a_tenant and e.extraction_status in ('pending', 'failed')
+            and (e.ended_at, e.thread_id, e.first_seq)
+                > (coalesce(head.folded_ended_at, '-infinity'),
+                   coalesce(head.folded_thread_id, ''), coalesce(head.folded_first_seq, 0))
             and (e.ended_at, e.thread_id, e.first_seq)
                 < (episode.ended_at, episode.thread_id, episode.first_seq)) then
         raise exception 'an episode before % is still open', episode.ordinal
@@ -523,6 +556,7 @@ begin
     where g.tenant_id = a_tenant and g.generation_id = a_generation;
 end
 $$;
-revoke all on function memory.claim_version, memory.lock_tenant, memory.known_after from public;
-grant execute on function memory.claim_version, memory.lock_tenant, memory.known_after
-    to memory_app;
+revoke all on function memory.claim_version, memory.lock_tenant, memory.known_after,
+    memory.next_episodes from public;
+grant execute on function memory.claim_version, memory.lock_tenant, memory.known_after,
+    memory.next_episodes to memory_app;

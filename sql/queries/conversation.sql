@@ -139,23 +139,19 @@ order by e.ended_at, e.thread_id, e.first_seq;
 -- A lease need not outlive a crash of the server: its commit waits for no disk.
 select set_config('synchronous_commit', 'off', true);
 
--- name: take_stride
--- The next stride's open episodes, leased, so that no import grows them. One whose worker was lost
--- before it was extracted counts an attempt (spec E5); a lease is not prolonged by who inherits it.
-with head as (
-    select folded_count from memory.generations
-    where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
-), stride as (
-    select e.episode_id, e.ordinal,
+-- name: take_episodes
+-- The next open episodes, leased, so that no import grows them. One whose worker was lost while it
+-- was at work on it counts an attempt (spec E5); a lease is not prolonged by who inherits it.
+with next as (
+    select e.episode_id, e.ordinal, n.boundary,
         e.leased_by <> %(worker)s and e.leased_until >= now() as is_inherited,
-        e.leased_by <> %(worker)s and e.leased_until < now() and not exists (
-            select from memory.stage_outputs o
-            where o.tenant_id = e.tenant_id and o.generation_id = %(generation_id)s
-                and o.episode_id = e.episode_id and o.stage = 'extracted_graphs') as is_lost
-    from memory.episodes e
-    where e.tenant_id = %(tenant_id)s and e.extraction_status in ('pending', 'failed')
-    order by e.ended_at, e.thread_id, e.first_seq
-    limit (select %(stride)s - mod(folded_count, %(stride)s) from head)
+        n.boundary = min(n.boundary) over () and e.leased_by <> %(worker)s
+            and e.leased_until < now() and not exists (
+                select from memory.stage_outputs o
+                where o.tenant_id = e.tenant_id and o.generation_id = %(generation_id)s
+                    and o.episode_id = e.episode_id and o.stage = 'extracted_graphs') as is_lost
+    from memory.next_episodes(%(tenant_id)s, %(generation_id)s, %(stride)s, %(count)s) n
+    join memory.episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = n.episode_id
 ), taken as (
     update memory.episodes e
     set leased_by = %(worker)s,
@@ -164,16 +160,21 @@ with head as (
         extraction_attempts = e.extraction_attempts + coalesce(s.is_lost, false)::int,
         extraction_error = case when s.is_lost then 'its worker was lost'
             else e.extraction_error end
-    from stride s
+    from next s
     where e.tenant_id = %(tenant_id)s and e.episode_id = s.episode_id
         and (%(ordinals)s::int[] is null or s.ordinal = any(%(ordinals)s::int[]))
     returning e.episode_id, e.ordinal, e.thread_id, e.first_seq, e.last_seq, e.started_at,
-        e.ended_at, e.own_message_count, e.extraction_status, e.extraction_attempts
+        e.ended_at, e.own_message_count, e.extraction_status, e.extraction_attempts, s.boundary
 )
-select t.*, h.folded_count - mod(h.folded_count, %(stride)s) as boundary
-from taken t
-cross join head h
+select t.* from taken t
 order by t.ended_at, t.thread_id, t.first_seq;
+
+-- name: renew_leases
+-- The worker is alive: what it holds stays its own for another while.
+update memory.episodes
+set leased_until = now() + make_interval(mins => %(minutes)s)
+where tenant_id = %(tenant_id)s and leased_by = %(worker)s
+    and extraction_status in ('pending', 'failed');
 
 -- name: statuses_of_ordinals
 -- How far some episodes of a tenant are.
@@ -189,14 +190,13 @@ join memory.messages m on m.tenant_id = e.tenant_id and m.thread_id = e.thread_i
 where e.tenant_id = %(tenant_id)s and e.episode_id = any(%(episode_ids)s)
 order by e.episode_id, m.seq;
 
--- name: leased_messages
--- The messages of the episodes that a worker has just taken.
+-- name: messages_of_next
+-- The messages of the next open episodes.
 select e.episode_id, m.message_id, m.seq, m.role, m.text, m.said_at, m.speaker, m.is_own
-from memory.episodes e
+from memory.next_episodes(%(tenant_id)s, %(generation_id)s, %(stride)s, %(count)s) n
+join memory.episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = n.episode_id
 join memory.messages m on m.tenant_id = e.tenant_id and m.thread_id = e.thread_id
     and m.seq between e.first_seq and e.last_seq
-where e.tenant_id = %(tenant_id)s and e.leased_by = %(worker)s
-    and e.extraction_status in ('pending', 'failed')
 order by e.episode_id, m.seq;
 
 -- name: record_failed_extraction

@@ -38,27 +38,9 @@ join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(gener
     and (f.object_id = c.object_id or f.object_text = c.object_text)
 order by f.fact_id;
 
--- name: facts_of_slot
--- Believed facts of a claim's subject and predicate that have not ended, nearest first: more than
--- are judged for one claim, so that what is left over can be told.
-select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
-    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
-    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
-    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id, (
-        select q.quote from memory.fact_evidence q
-        where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
-            and q.fact_id = f.fact_id and q.kind = 'asserted'
-        order by q.episode_id, q.claim_ref limit 1) as quote, 1 - (f.embedding <=> %(vector)s) as similarity
-from memory.facts f
-where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s and f.predicate = %(predicate)s
-    and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
-order by f.embedding <=> %(vector)s, f.fact_id
-limit %(limit)s;
-
--- name: nearest_facts
--- Facts about the claim's subject that are near to it and have not ended.
+-- name: nearby_facts
+-- Facts about the claim's subject that have not ended and share its predicate or are near to it:
+-- those of its slot first, more than are judged for one claim, so that the rest can be told.
 select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
     f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
     lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
@@ -72,8 +54,8 @@ from memory.facts f
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
     and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
-    and 1 - (f.embedding <=> %(vector)s) >= %(minimum)s
-order by f.embedding <=> %(vector)s, f.fact_id
+    and (f.predicate = %(predicate)s or 1 - (f.embedding <=> %(vector)s) >= %(minimum)s)
+order by f.predicate = %(predicate)s desc, f.embedding <=> %(vector)s, f.fact_id
 limit %(limit)s;
 
 -- name: linked_facts

@@ -5,6 +5,7 @@ What belongs here: properties that possession names. What does not: kin by name 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType
@@ -14,7 +15,7 @@ from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
 from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import EMPTY_OBJECTS
 from memory_pipeline.stages.heuristic_rules.roles import is_role
-from memory_pipeline.stages.heuristic_rules.verb_objects import activity
+from memory_pipeline.stages.heuristic_rules.verb_objects import activity, prepositions_of
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
@@ -33,8 +34,15 @@ _SAME_AS = {
     "has first name": ("has name", None),
     "has mother tongue": ("has native language", EntityType.SKILL),
 }
-_ADJECTIVAL = frozenset({"nationality", "religion", "blood", "diet"})
+_ADJECTIVAL = frozenset({"nationality", "religion", "blood", "diet", "language"})
 _SINGULAR = {"hobbies": "hobby", "allergies": "allergy", "goals": "goal", "passions": "passion"}
+_PLACED = words("attributes", "placed")
+_APPOINTMENTS = words("copulas", "appointments") - {"deadline", "meeting", "test", "presentation"}
+_AMOUNTS = frozenset({"budget"})
+_UNSAID = frozenset({"new", "own", "current", "old", "big", "next", "little", "whole", "total"})
+_END_OF_VALUE = re.compile(
+    r",?\s+(?:so|and|but|because|since|which|not|maybe|though|if|as)\b.*|,\s*not\b.*"
+)
 _WRITTEN = words("attributes", "written")
 _UNLASTING = words("attributes", "unlasting")
 
@@ -63,19 +71,53 @@ def read_property(noun: Token, verb: Token, dated: frozenset[int]) -> list[Readi
     """Readings of `my <noun> is <value>`."""
     words = [t.lower_ for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod"}] + [noun.lower_]
     words = ["favourite" if w == "favorite" else w for w in words]
+    words = ["favourite" if w == "go-to" else w for w in words]
     if "favourite" in words:
         words = words[words.index("favourite") :]
-    of = [t for c in noun.children if c.lower_ == "of" for t in c.children if t.dep_ == "pobj"]
-    if of and (topic := phrase_of(of[0])) and words[-1] in {"budget", "kind"}:
+    of = [
+        t
+        for c in noun.children
+        if c.lower_ in {"of", "for"}
+        for t in c.children
+        if t.dep_ == "pobj"
+    ]
+    topic = phrase_of(of[0]) if of else None
+    if topic and words[-1] in {"budget", "kind"}:
         words = [topic.text, *words]
+    words = [w for w in words if w not in _UNSAID]
     trusted = words[0] == "favourite" or relations.is_attribute(words[-1])
     words[-1] = _SINGULAR.get(words[-1], words[-1])
     if words[-1] in _UNLASTING:
         return []
     predicate, hint = _SAME_AS.get(f"has {' '.join(words)}", (f"has {' '.join(words)}", None))
+    if words[-1] in _AMOUNTS and _is_amount(verb):
+        predicate = f"has {' '.join(words)} of"
+    if placed := _placed(" ".join(words), verb, dated):
+        return placed
     if words[-1] in _WRITTEN:
         return _written(predicate, verb)
     return list(_values(predicate, hint, verb, dated, trusted or relations.is_belonging(words[-1])))
+
+
+def _is_amount(verb: Token) -> bool:
+    return any(t.like_num or any(c.isdigit() for c in t.text) for t in verb.subtree if t.i > verb.i)
+
+
+def _placed(name: str, verb: Token, dated: frozenset[int]) -> list[Reading]:
+    """`my background is in design`, `my surgery is on the 19th`."""
+    if any(c.dep_ in {"attr", "acomp", "dobj"} for c in verb.rights):
+        return []
+    last = name.split()[-1]
+    if last in _APPOINTMENTS:
+        on = [c for c in verb.rights if c.lower_ == "on" and c.dep_ == "prep"]
+        said = " ".join(t.lower_ for t in on[0].subtree if t.i > on[0].i) if on else ""
+        return [Reading(f"has {name} on", said.removeprefix("the "))] if said else []
+    return [
+        reading_of(f"has {name} {prep}", phrase)
+        for prep, nouns in prepositions_of(verb, dated)
+        for noun in (nouns if last in _PLACED else [])
+        if prep in {"in", "at", "with"} and (phrase := phrase_of(noun, dated))
+    ]
 
 
 def _written(predicate: str, verb: Token) -> list[Reading]:
@@ -88,7 +130,7 @@ def _written(predicate: str, verb: Token) -> list[Reading]:
         .removeprefix("on ")
         .removeprefix("in ")
     )
-    text = text.removeprefix("the ")
+    text = _END_OF_VALUE.sub("", text.removeprefix("the "))
     return [Reading(predicate, text)] if 0 < len(text) < 60 else []
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import KnownLists
 from memory_pipeline.stages.heuristic_rules import relations
+from memory_pipeline.stages.heuristic_rules.naming import given_names
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name
 from memory_pipeline.stages.heuristic_rules.words import words
 
@@ -22,7 +23,21 @@ _MINE = frozenset({"my", "our"})
 _SOMEBODY = frozenset({"he", "she", "they", "him", "her", "them"})
 _THEIRS = frozenset({"his", "her", "their"})
 _BETWEEN = frozenset({"ADJ", "NOUN", "PROPN", "NUM", "ADV"})
-_BARE_KIN = frozenset({"mom", "mum", "dad", "grandma", "grandpa", "mama", "papa"})
+_BARE_KIN = frozenset(
+    {
+        "mom",
+        "mum",
+        "dad",
+        "grandma",
+        "grandpa",
+        "mama",
+        "papa",
+        "granddad",
+        "grandad",
+        "nan",
+        "nana",
+    }
+)
 _BREEDS = words("cast", "breeds")
 
 
@@ -53,6 +68,7 @@ class Cast:
             for f in known.facts
             if f.predicate.startswith("has ") and f.object_is_entity
         }
+        self._aliases = {a.lower(): e.name for e in known.entities for a in e.aliases}
         self._user_names = {n.lower() for n in known.user_names}
         self._known_people = {f.subject for f in known.facts} | {
             f.object for f in known.facts if f.object_is_entity and f.predicate.startswith("has ")
@@ -86,16 +102,18 @@ class Cast:
             return USER
         if token.lower_ in _THEIRS and token.tag_ == "PRP$":
             link = self.person_for(token.lower_, token.i)
-            return link.name if link and link.is_named else None
+            return link.name if link else None
         if token.tag_ == "POS" and token.i > 0:
             before = token.doc[token.i - 1]
             for link in here:
                 if link.at <= before.i <= link.at + 3 and link.name.endswith(before.lower_):
                     return link.name
-            return self._linked_name(before.lower_)
+            return self.linked_name(before.lower_)
         return None
 
-    def _linked_name(self, name: str) -> str | None:
+    def linked_name(self, name: str) -> str | None:
+        """The full name of somebody who was linked to the user under this name or alias."""
+        name = self._aliases.get(name, name)
         for link in reversed(self._links):
             if link.is_named and name == link.name:
                 return link.name
@@ -150,12 +168,16 @@ class Cast:
         link = self.link_at(token) or self._described(token)
         if link is not None:
             return link.name
-        return self._linked_name(word) if is_name(token) else None
+        is_said = is_name(token) or word in self._aliases
+        return self.linked_name(word) if is_said else None
 
     def _described(self, token: Token) -> Link | None:
         """`a brother named Felix who is a chef`: the noun stands for who was just named."""
         if not any(c.dep_ == "relcl" for c in token.children):
             return None
+        for name in given_names(token):
+            if known := self.link_called(name):
+                return known
         last = self._links[-1] if self._links else None
         return last if last and last.noun == relations.singular(token.lower_) else None
 
@@ -166,6 +188,15 @@ class Cast:
             if same and link.is_named and not before.is_named:
                 self.renamed[before.name] = link.name
         self._links.append(link)
+
+    def add_alias(self, alias: str, name: str) -> None:
+        """Another name of somebody, good from here on."""
+        self._aliases[alias] = name
+
+    def last_named(self, before: str) -> Link | None:
+        """The named link whose name stands last in the words before a saying."""
+        named = [k for k in self._links if k.is_named and k.name in before]
+        return max(named, key=lambda k: before.rfind(k.name), default=None)
 
     def link_called(self, name: str) -> Link | None:
         """The link of a subject name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.cast import USER, Link
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, Tense, is_elided_user
@@ -33,7 +34,9 @@ from memory_pipeline.stages.heuristic_rules.words import words
 
 _BLOCKED_MODALS = words("clause_reading", "blocked_modals")
 _MOVES = frozenset({"move", "switch", "change", "trade", "replace", "swap"})
+_LEAVING = _MOVES | {"leave", "quit", "sell", "cancel"}
 _STOPS = frozenset({"quit", "stop"})
+_TIES = frozenset({"reports to", "is dating", "is engaged to", "is married to", "lives with"})
 _WORK = ("works at", "works for", "works in")
 
 
@@ -47,7 +50,7 @@ def read_clause(clause: Clause, scene: Scene) -> Iterator[Draft]:
         if named:
             yield from named
             return
-    yield from read_parting(clause, chain)
+    yield from read_parting(clause, chain, scene)
     for subject, noun in _subjects(clause, scene):
         is_shaky = clause.is_hedged or (clause.reporter is not None and subject == USER)
         for draft in _drafts_for(subject, noun, clause, chain, scene):
@@ -95,7 +98,8 @@ def _ended(subject: str, clause: Clause, chain: Chain, scene: Scene) -> list[Dra
     found = []
     for ending, reading in ended_things(chain, scene.dated):
         if subject == USER or ending.predicate != "owns":
-            draft = replace(draft_of(subject, reading, clause), is_ended=True)
+            is_future = chain.tense == Tense.PROGRESSIVE and lemma_of(chain.verb) in _LEAVING
+            draft = replace(draft_of(subject, reading, clause), is_ended=True, is_future=is_future)
             found.append(close_known(draft, ending.closes, scene.known))
     return found
 
@@ -105,6 +109,8 @@ def _timed(draft: Draft, reading: Reading, chain: Chain, scene: Scene) -> Draft:
     _remember_named(draft, scene)
     if chain.is_ended:
         similar = _WORK if draft.predicate in _WORK else (draft.predicate,)
+        if chain.tense == Tense.PROGRESSIVE:
+            similar = (*similar, "plans")
         draft = close_known(replace(draft, is_ended=True), similar, scene.known)
     elif chain.is_history or _is_over(chain, reading):
         draft = close_known(replace(draft, is_history=True), (), scene.known)
@@ -118,6 +124,15 @@ def _is_over(chain: Chain, reading: Reading) -> bool:
 
 def _remember_named(draft: Draft, scene: Scene) -> None:
     """A link that the clause stated can be spoken of from now on."""
+    if draft.object == USER:
+        return
+    if draft.type == EntityType.PERSON and draft.predicate in _TIES:
+        scene.cast.remember(Link(draft.subject, "friend", draft.object, True, -1))
+        return
+    last = draft.object.split()[-1] if draft.object else ""
+    if draft.predicate == "has" and draft.type is None and relations.is_animal(last):
+        scene.cast.remember(Link(draft.subject, relations.singular(last), last, False, -1))
+        return
     noun = draft.predicate.removeprefix("has ")
     if draft.predicate.startswith("has ") and relations.is_relation(noun) and draft.type:
         scene.cast.remember(Link(draft.subject, noun, draft.object, True, -1))

@@ -45,6 +45,7 @@ class Clause:
 _HEAD_DEPS = words("clauses", "head_deps")
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _FACTUAL_MARKS = words("clauses", "factual_marks")
+_OCCASIONS = frozenset({"time", "moment", "day", "week", "minute", "second", "night", "way"})
 _HEDGES = words("clauses", "hedges")
 _PLAIN_SAYING = words("clauses", "plain_saying")
 _SAYING = words("clauses", "saying")
@@ -171,6 +172,8 @@ def _embedding(head: Token) -> _Embedding:
         if any(c.lower_ in {"when", "whenever", "once", "before", "until"} for c in head.children):
             return _Embedding(False)
         return _Embedding(told) if told else _Embedding(False)
+    if head.dep_ == "relcl" and head.head.lemma_.lower() in _OCCASIONS:
+        return _Embedding(False)
     if head.dep_ in {"conj", "relcl"} and head.head.pos_ in {"VERB", "AUX"}:
         above = head.head
         return (

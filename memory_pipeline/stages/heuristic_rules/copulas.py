@@ -40,6 +40,8 @@ from memory_pipeline.stages.heuristic_rules.words import words
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+_FOODS = words("endings", "foods") | {"nuts", "eggs", "lactose", "wheat", "soy", "caffeine"}
+_EATEN = _FOODS | words("endings", "drinks") | words("endings", "groceries")
 _FANS = words("copulas", "fans")
 _APPOINTMENTS = words("copulas", "appointments")
 _QUALIFIES = frozenset({"npadvmod", "compound", "amod", "nmod"})
@@ -64,8 +66,18 @@ def read_be(chain: Chain, subject_noun: str, dated: frozenset[int]) -> Iterator[
         else:
             for noun in conjuncts(complement):
                 yield from _read_noun(chain, noun, subject_noun, dated)
+            if is_role(complement.lower_) and not chain.negated:
+                yield from _apart(chain, dated)
     if not complements:
         yield from _read_place(chain, dated)
+
+
+def _apart(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
+    """`a nurse for eleven years now, at St. Brendan's`: the employer hangs on the verb."""
+    for prep, nouns in prepositions_of(chain.verb, dated):
+        for noun in nouns if prep == "at" else []:
+            if is_name(noun) and (place := phrase_of(noun, dated)):
+                yield reading_of("works at", place, EntityType.ORG, "ended")
 
 
 def _be_key(chain: Chain, words: str) -> str:
@@ -82,6 +94,9 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
         if prep == "to" and str(chain.tense) != "perfect":
             rule = None
         name = rule.predicate if rule else f"{_is(chain)} {prep}"
+        if prep == "in" and _is_long_stay(chain):
+            rule = RULES["live in"]
+            name = rule.predicate
         if rule is None and prep not in {"on", "in", "with"}:
             continue
         for noun in nouns:
@@ -98,6 +113,20 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
                 )
 
 
+_LONG = re.compile(
+    r"\b(?:since|for (?:\d+|[a-z]+|a few|almost \w+|about \w+) (?:years|months|decades))\b"
+)
+
+
+def _is_long_stay(chain: Chain) -> bool:
+    """`I've been in Boston since uni`."""
+    is_named = any(
+        is_name(n) for p, ns in prepositions_of(chain.verb, frozenset()) if p == "in" for n in ns
+    )
+    is_perfect = str(chain.tense) == "perfect" and not chain.negated
+    return is_named and is_perfect and bool(_LONG.search(chain.verb.doc.text))
+
+
 _LASTING_IN = words("copulas", "lasting_in")
 _LASTING_ON = words("copulas", "lasting_on")
 
@@ -112,48 +141,47 @@ def _read_adjective(chain: Chain, adjective: Token, dated: frozenset[int]) -> It
     if age:
         yield Reading("has age", age)
         return
+    aspects = list(_read_aspects(chain, adjective, dated))
+    yield from aspects
+    if any(reading.predicate != "has" for reading in aspects):
+        return
+    yield from _gerund_interest(chain, adjective, dated)
+    if height := _height_of(adjective):
+        yield Reading("has height", height)
+        return
+    yield from _read_states(chain, adjective)
+
+
+def _read_aspects(chain: Chain, adjective: Token, dated: frozenset[int]) -> Iterator[Reading]:
+    """`allergic to nuts`, `interested in chess`, `divorced with two kids`."""
     word = adjective.lower_
-    found = False
     for prep, nouns in prepositions_of(adjective, dated) or prepositions_of(chain.verb, dated):
         rule = RULES.get(_be_key(chain, f"{word} {prep}"))
-        lasting = rule or word in _STATE_PREPS or word in ALLOWED_FLEETING_STATES
-        if (
-            prep == "with"
-            and rule is None
-            and word in {"divorced", "separated", "single", "married"}
-        ):
-            had = (
-                p for n in nouns if relations.is_relation(n.lower_) and (p := phrase_of(n, dated))
-            )
-            yield from (Reading("has", p.text) for p in had)
-            nouns = []
-        for noun in nouns if lasting or f"{word} {prep}" in _ASPECTS else []:
+        if prep == "with" and rule is None and word in _ALONE:
+            had = (phrase_of(n, dated) for n in nouns if relations.is_relation(n.lower_))
+            yield from (Reading("has", p.text) for p in had if p)
+            continue
+        is_state = word in ALLOWED_FLEETING_STATES and prep in {"to", "from", "by"}
+        if not (rule or is_state or word in _STATE_PREPS or f"{word} {prep}" in _ASPECTS):
+            continue
+        name = rule.predicate if rule else f"{_is(chain)} {word} {prep}"
+        for noun in nouns:
             if phrase := phrase_of(noun, dated):
-                found = True
-                name = rule.predicate if rule else f"{_is(chain)} {word} {prep}"
-                yield Reading(
-                    name,
-                    phrase.text,
-                    phrase.label,
-                    phrase.is_proper,
-                    rule.type if rule else None,
-                    rule.after if rule else None,
-                )
-    if not found:
-        yield from _gerund_interest(chain, adjective, dated)
-        if height := _height_of(adjective):
-            yield Reading("has height", height)
-            return
-        whole = adjective.lower_ in {"intolerant", "free", "blind"}
-        listed = [c for c in adjective.lefts if c.dep_ == "amod" and not whole]
-        for one in [*listed, *conjuncts(adjective)]:
-            first = [
-                c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}
-            ]
-            if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
-                yield Reading(_is(chain), " ".join([*first, one.lower_]))
+                hint, after = (rule.type, rule.after) if rule else (None, None)
+                yield reading_of(name, phrase, hint, after)
 
 
+def _read_states(chain: Chain, adjective: Token) -> Iterator[Reading]:
+    """`vegetarian`, `colour blind`, `lactose intolerant`."""
+    whole = adjective.lower_ in {"intolerant", "free", "blind"}
+    listed = [c for c in adjective.lefts if c.dep_ == "amod" and not whole]
+    for one in [*listed, *conjuncts(adjective)]:
+        first = [c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}]
+        if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
+            yield Reading(_is(chain), " ".join([*first, one.lower_]))
+
+
+_ALONE = frozenset({"divorced", "separated", "single", "married"})
 _HEIGHT = re.compile(r"\b(\d[\d.,]*\s?(?:cm|m|metres|meters|feet|ft)\b.*|\d'\d+\"?)\s*tall")
 
 
@@ -228,8 +256,8 @@ def _read_kind(
 ) -> Iterator[Reading]:
     """`a nurse at Charité`, `a student`, `a fan of Arsenal`, `a vegetarian`."""
     last = phrase.text.split(" of ")[0].split()[-1]
-    if last in _FANS:
-        yield from _read_fan(chain, phrase, last)
+    if last in _FANS or last == "member":
+        yield from (_read_fan if last in _FANS else _read_member)(chain, phrase, last)
         return
     if phrase.head.tag_ == "NNS":
         last = phrase.head.lemma_.lower()
@@ -246,6 +274,18 @@ def _read_kind(
         for prep, nouns in preps:
             for child in nouns if prep == "of" else []:
                 yield from named_readings(child)
+
+
+def _is_named_in(phrase: Phrase) -> bool:
+    """Whether a name stands after the head (`a member of Ironworks Gym`)."""
+    return any(is_name(t) for t in phrase.head.subtree)
+
+
+def _read_member(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
+    """`a member of Ironworks Gym`."""
+    if group := phrase.text.partition(" of ")[2]:
+        is_named = phrase.is_proper or _is_named_in(phrase)
+        yield Reading(f"{_is(chain)} {last} of", group, "ORG", is_named)
 
 
 def _read_student(
@@ -310,13 +350,42 @@ def read_have(chain: Chain, has_date: bool, dated: frozenset[int]) -> Iterator[R
         yield from named
         if phrase and not named and _is_had(chain, noun, relation_in(noun), has_date):
             no = "does not have" if chain.negated else "has"
+            if chain.negated and chain.modal in {"can", "ca", "could"}:
+                no = "does not eat" if phrase.text.split()[-1] in _FOODS else "cannot have"
+            if measured := _measured(noun, dated):
+                yield Reading(f"{no} {measured[0]} of", measured[1])
+                continue
+            if _is_expected(noun):
+                yield Reading("is expecting", phrase.text)
+                continue
             yield Reading(no, phrase.text, phrase.label, phrase.is_proper)
+
+
+_AMOUNTS = words("copulas", "amounts")
+_UNBORN = frozenset({"baby", "twins", "girl", "boy", "child", "triplets", "kid"})
+
+
+def _measured(noun: Token, dated: frozenset[int]) -> tuple[str, str] | None:
+    """`a rent budget of 1,600 euros`: what is measured, and how much it is."""
+    if noun.lower_ not in _AMOUNTS:
+        return None
+    values = [v for c in noun.children if c.lower_ == "of" for v in c.children if v.dep_ == "pobj"]
+    value = phrase_of(values[0], dated) if values else None
+    if value is None or not any(c.isdigit() for c in value.text):
+        return None
+    before = [t.lower_ for t in noun.lefts if t.dep_ in {"compound", "nmod", "amod"}]
+    return " ".join([*before, noun.lower_]), value.text
+
+
+def _is_expected(noun: Token) -> bool:
+    """`we've got twins on the way`."""
+    return noun.lower_ in _UNBORN and "on the way" in noun.doc.text.lower()
 
 
 def _is_had(chain: Chain, noun: Token, relation: str, has_date: bool) -> bool:
     word = noun.lower_
-    if word in EMPTY_OBJECTS:
-        return False
+    if word in EMPTY_OBJECTS or word in _EATEN or len(word) == 1:
+        return bool(chain.modal) and chain.negated and word in _FOODS
     if word in _APPOINTMENTS:
         return has_date
     if noun.pos_ not in {"NOUN", "PROPN"}:

@@ -36,6 +36,8 @@ _MEANT = re.compile(
 )
 
 
+_PLACING = frozenset({"in", "at", "on", "for", "to", "with", "from", "by"})
+_VERBS = frozenset({"is", "are", "was", "were", "has", "have", "lives", "works", "likes", "said"})
 _SENTENCE = re.compile(
     r"^(?:I(?!\s+meant)\b|I'm|I've|my|we|our|they|you)",
     re.IGNORECASE,
@@ -57,11 +59,22 @@ def read_correction(text: str, verbatim: str) -> Correction | None:
     for pattern in (_NOT_OLD_BUT_NEW, _NEW_NOT_OLD):
         if match := pattern.match(text):
             new, old = (match[name].lower().rstrip(".") for name in ("new", "old"))
-            return Correction(new, old)
+            return _aligned(new, old)
     meant = _MEANT.match(text)
     if meant is None or not _CUE.search(verbatim):
         return None
     return Correction(meant["new"].lower().rstrip("."), "")
+
+
+def _aligned(new: str, old: str) -> Correction | None:
+    """`Femke lives in Ghent, not in Bruges` corrects Bruges to Ghent; another sentence is none."""
+    start = old.split()[0]
+    if start in _PLACING and f" {start} " in f" {new} ":
+        new = f" {new} ".split(f" {start} ")[-1].strip()
+        old = old.partition(" ")[2]
+    if not new or not old or _VERBS & set(new.split()):
+        return None
+    return Correction(new, old)
 
 
 def corrected(

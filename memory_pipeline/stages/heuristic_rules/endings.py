@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memory_pipeline.domain.extraction import EntityType, KnownFact, KnownLists
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.drafts import Draft, Reading
+from memory_pipeline.stages.heuristic_rules.entity_types import PLACES
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.verb_objects import (
     objects_of,
@@ -75,15 +76,20 @@ def ended_things(chain: Chain, dated: frozenset[int]) -> Iterator[tuple[Ending, 
     stem = f"{lemma} {particle_of(verb)}".strip()
     nouns, preps = objects_of(verb, dated), prepositions_of(verb, dated)
     is_done = stem != "do" or verb.lower_ == "done"
-    if not is_done or any(c.dep_ == "dative" for c in verb.children):
+    is_given = lemma not in {"sell", "donate"} and any(c.dep_ == "dative" for c in verb.children)
+    if not is_done or is_given:
         return
+    is_found = False
     for prep, targets in preps:
         keys = [f"{stem} {prep}"] + [f"{stem} {n.lemma_.lower()} {prep}" for n in nouns]
         ending = next((_ENDINGS[k] for k in keys if k in _ENDINGS), None)
         if ending is not None and keys[0] not in _ENDINGS:
             ending = replace(ending, needs_name=False)  # `my job at the bakery` says what it is
         if ending is not None:
+            is_found = True
             yield from _things(ending, targets, dated)
+    if is_found:
+        return
     if stem in _ENDINGS and (str(chain.tense) in {"past", "perfect"} or lemma in {"quit", "stop"}):
         yield from _things(_ENDINGS[stem], nouns, dated)
 
@@ -127,11 +133,17 @@ def _meant(ending: Ending, noun: Token, text: str) -> Ending | None:
         return None
     if ending.predicate == "lives in" and not is_name(noun):
         return None
-    if ending.needs_name and noun.ent_type_ in {"GPE", "LOC"} and noun.head.lemma_ == "leave":
+    if ending.needs_name and noun.head.lemma_ == "leave" and _is_place(noun):
         return Ending("lives in", ("lives in", "lives at", "works at"), EntityType.PLACE)
     if ending.needs_name and not noun.text[:1].isupper():
         return None
     return ending
+
+
+def _is_place(noun: Token) -> bool:
+    """`left Bristol for good`: nobody leaves a company so."""
+    is_for_good = "for good" in noun.doc.text.lower()
+    return noun.ent_type_ in {"GPE", "LOC"} or noun.lower_ in PLACES or is_for_good
 
 
 def close_known(draft: Draft, closes: tuple[str, ...], known: KnownLists) -> Draft:
@@ -154,6 +166,8 @@ def close_known(draft: Draft, closes: tuple[str, ...], known: KnownLists) -> Dra
 
 def _fits(draft: Draft, fact: KnownFact, closes: tuple[str, ...]) -> bool:
     if fact.predicate == draft.predicate:
+        return True
+    if "plans" in closes and fact.predicate.startswith("plans"):
         return True
     return fact.predicate in closes or ("has" in closes and fact.predicate.startswith("has "))
 

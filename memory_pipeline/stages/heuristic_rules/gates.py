@@ -78,7 +78,7 @@ _JOKE = re.compile(
 )
 _SARCASM = re.compile(
     r"\byeah,? right\b|(?<!\S)/s(?!\w)|\bsure,? jan\b|\bsarcas|\bsaid no one ever\b|\bnot!\s*$|"
-    r"\bbecause (?:who|that's exactly) |\bas if\b|🙄",
+    r"^(?:oh,? )?sure,? I(?:'ll| will)\b|\bbecause (?:who|that's exactly) |\bas if\b|🙄",
     re.IGNORECASE,
 )
 _SHOUTED_LIKE = re.compile(
@@ -106,7 +106,7 @@ _HARMLESS_IF = re.compile(
 _WISH = re.compile(
     r"^hope\b|\b(?:I wish|if only|I hope|hope you|hoping you|hopefully|good luck|happy birthday|"
     r"congrat\w*|"
-    r"may you|wish you|wishing|fingers crossed|best wishes|get well|all the best)\b",
+    r"may you|wish you|wishing|fingers crossed|best wishes|get well soon|all the best)\b",
     re.IGNORECASE,
 )
 _HYPOTHETICAL = re.compile(
@@ -114,6 +114,20 @@ _HYPOTHETICAL = re.compile(
     r"in (?:my|the) (?:story|novel|game|dream)|dreamt|dreamed|for example, I|for instance, I|"
     r"e\.g\.,? I|imagine|could have|would have|should have|could've|would've|should've|"
     r"I'd be|would be (?!nice)|if I were|someone who|act as)\b",
+    re.IGNORECASE,
+)
+_FICTION = re.compile(
+    r"\b(?:write|draft|compose|generate|create|make up|come up with) (?:me |us )?(?:an? |the |"
+    r"some |my )?(?:[\w-]+ ){0,4}?(?:poem|story|song|haiku|limerick|script|scene|dialogue|"
+    r"monologue|essay|letter|lyrics|character|bio|joke|speech|sketch|tale|dialog|review)\b|"
+    r"\b(?:narrator|protagonist)\b|^(?:say|let's pretend|picture this|assume) (?=I|we|my|you|that)",
+    re.IGNORECASE,
+)
+_FOR_THE_MOMENT = re.compile(r"\bfor the moment\b|\bas we speak\b|\bthis very \w+", re.I)
+_DISBELIEF = re.compile(
+    r"\b(?:I (?:don't|do not|can't|didn't) (?:believe|buy) (?:a word|him|her|it|that|them|one)|"
+    r"I doubt (?:it|that|he|she|they)|don't believe a word|not true|which is (?:a lie|nonsense|"
+    r"rubbish))\b",
     re.IGNORECASE,
 )
 _REPORTED = re.compile(r"^(?:according to|rumou?r has it|they say|people say)\b", re.IGNORECASE)
@@ -195,6 +209,9 @@ def gate_sentence(text: str, verbatim: str) -> Reason | None:
         return Reason.CONDITIONAL
     if _WISH.search(text):
         return Reason.WISH
-    if _REPORTED.match(text):
+    if _REPORTED.match(text) or _DISBELIEF.search(text):
         return Reason.REPORTED
-    return Reason.HYPOTHETICAL if _HYPOTHETICAL.search(text) else None
+    if _FOR_THE_MOMENT.search(text):
+        return Reason.FLEETING
+    is_made_up = _HYPOTHETICAL.search(text) or _FICTION.search(text)
+    return Reason.HYPOTHETICAL if is_made_up else None

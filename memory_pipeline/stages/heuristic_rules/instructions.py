@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.domain.extraction import ExtractedInstruction
+from memory_pipeline.stages.heuristic_rules.words import words
 
 _LABEL_LIMIT = 40
 _ACTIONS = (
@@ -17,6 +18,7 @@ _ACTIONS = (
     r"remind|offer|apologi[sz]e|repeat|skip|omit|limit|default|check|double-check|read|treat|say|"
     r"stop|don't|do not|never|always"
 )
+_ACTION = re.compile(rf"\b(?:{_ACTIONS})\b", re.IGNORECASE)
 _STANDING = re.compile(
     r"\b(?:from now on|from here on|from this point|going forward|in (?:the )?future|always|never|"
     r"whenever|every time|each time|any time|anytime|as a rule|by default|in all (?:your )?"
@@ -61,7 +63,10 @@ _REVOKES = re.compile(
     r"you no longer (?:have|need) to|no need to .* any ?more|(?:forget|ignore|drop|scrap|disregard|"
     r"cancel|undo) (?:what I said about|my (?:earlier |previous )?(?:instruction|rule|request)|"
     r"the (?:rule|instruction)|the thing about)|you (?:can|may) .* again\b|"
-    r"(?:never ?mind|forget) about (?:the|my) .*(?:rule|instruction|units|emojis|format))",
+    r"(?:never ?mind|forget|drop|scrap|ignore) (?:about )?(?:the|my|that|all that) "
+    r"(?:[\w-]+ ){0,3}(?:rule|instruction|units|emojis|format\w*|thing|bullet points|request)\b|"
+    r"\byou can (?:now )?(?:stop|drop|skip) (?:using|answering|writing|giving|adding|replying|with|"
+    r"the|all)\b|\bno need (?:to|for) .*\b(?:any ?more|any longer|now)\b)",
     re.IGNORECASE,
 )
 _CALL_ME = re.compile(
@@ -69,11 +74,29 @@ _CALL_ME = re.compile(
     r"friends call me|they call me|you can call me)\s+"
     r"(?:simply |just )?([A-Z][\w'-]+(?:\s[A-Z][\w'-]+)?)"
 )
-_LEAD = re.compile(
-    r"^(?:please|kindly|from now on|going forward|in (?:the )?future|can you|could you|also|just|"
-    r"i(?:'d| would) like you to|i want you to|i need you to|remember to|you should|,|:|\s)+",
+_CUES = re.compile(
+    r"\b(?:from now on|from here on|going forward|in (?:the )?future|as a rule|by default|"
+    r"at all times|every time|each time|you (?:don't|do not|no longer) (?:have|need) to|"
+    r"you (?:can|may|could) (?:now )?(?:stop|drop|forget|skip)|no need to|no longer|any ?more|"
+    r"any longer|never ?mind|(?:forget|ignore|drop|scrap|disregard|cancel|undo)"
+    r"(?: what I (?:said|asked|told you))?(?: about)?|"
+    r"my (?:earlier |previous |old )?(?:instruction|rule|request)s?(?: about| to| that)?|"
+    r"the (?:rule|instruction|thing)s?(?: about| that| with)?|"
+    r"i(?:'d| would) (?:like|prefer)(?: it)?(?: if)?|"
+    r"i (?:want|need) you to|remember to|make sure(?: to| you| that)*)\b",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(r"\b(?:in|for|with) (?:all )?(?:your|my) (?:answers?|replies|responses?)\b")
+_EMPTY_WORDS = words("instructions", "empty_words")
+_ACTION_WORDS = words("instructions", "action_words")
+_TOPICS = words("instructions", "topics")
+_BASE = {
+    "using": "use", "answering": "answer", "writing": "write", "giving": "give",
+    "replying": "reply", "responding": "respond", "adding": "add", "calling": "call",
+    "speaking": "speak", "talking": "talk", "emoji": "emojis", "unit": "units", "bullets": "bullet",
+    "apologising": "apologise", "apologizing": "apologise", "apologize": "apologise",
+    "ending": "end", "keeping": "keep", "suggesting": "suggest", "recommending": "recommend",
+}  # fmt: skip
 
 
 def called(text: str) -> str | None:
@@ -84,7 +107,7 @@ def called(text: str) -> str | None:
 
 def read_instruction(text: str, verbatim: str) -> ExtractedInstruction | None:
     """The standing order that a sentence gives to the assistant, or None."""
-    if _REVOKES.search(text):
+    if _REVOKES.search(text) and (_STYLE.search(text) or _ACTION.search(text)):
         return _made(text, verbatim, "revoke")
     if not _IMPERATIVE.match(text):
         return None
@@ -108,12 +131,27 @@ def read_instruction(text: str, verbatim: str) -> ExtractedInstruction | None:
 
 
 def _made(text: str, verbatim: str, action: str) -> ExtractedInstruction:
-    label = _LEAD.sub("", text).strip(" .!,").lower()
-    if len(label) > _LABEL_LIMIT:
-        label = label[:_LABEL_LIMIT].rsplit(" ", 1)[0]
     return ExtractedInstruction(
-        label=label or text[:_LABEL_LIMIT].lower(),
+        label=label_of(text),
         description=verbatim[:500],
         action="revoke" if action == "revoke" else "set",
         source_quote=verbatim[:200],
     )
+
+
+def label_of(text: str) -> str:
+    """A short canonical topic, the same for an order and for what takes it back.
+
+    Cues, courtesies and words that say only whether or when are left out.
+    """
+    lowered = _ASIDE.sub(" ", _CUES.sub(" ", text.lower()))
+    kept = [_BASE.get(w, w) for w in re.findall(r"[^\W_]+(?:['-][^\W_]+)*", lowered)]
+    kept = [w for w in kept if w not in _EMPTY_WORDS]
+    if any(w not in _ACTION_WORDS and (_STYLE.fullmatch(w) or w in _TOPICS) for w in kept):
+        kept = [w for w in kept if w not in _ACTION_WORDS]
+    if {"metric", "imperial"} & set(kept):
+        kept = [*(w for w in kept if w != "units"), "units"]
+    label = " ".join(dict.fromkeys(kept))
+    if len(label) > _LABEL_LIMIT:
+        label = label[:_LABEL_LIMIT].rsplit(" ", 1)[0]
+    return label or text[:_LABEL_LIMIT].lower().strip(" .!,")

@@ -8,7 +8,13 @@ import unicodedata
 
 from memory_pipeline.stages.heuristic_rules.words import words
 
-_ENGLISH = words("language", "english")
+_ENGLISH = (
+    words("language", "english")
+    | words("language", "more_english")
+    | words("elisions", "past")
+    | words("elisions", "doing")
+    | words("relations", "people")
+)
 _FOREIGN = words("language", "foreign")
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 

@@ -13,7 +13,7 @@ from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, Tense
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
-from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name
+from memory_pipeline.stages.heuristic_rules.noun_phrases import conjuncts, is_name
 from memory_pipeline.stages.heuristic_rules.scene import Scene
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
 
@@ -22,6 +22,9 @@ _BORN = re.compile(
     r"[A-Z]\w+|[A-Z][a-z]+ \d{1,2}(?:st|nd|rd|th)?)\b"
 )
 _PARTINGS = frozenset({"split", "break", "separate"})
+_PARTNERS = frozenset(
+    {"girlfriend", "boyfriend", "wife", "husband", "partner", "fiance", "fiancee"}
+)
 _TOLD = frozenset({Tense.PAST, Tense.PERFECT})
 _SHARING = frozenset({"roommate", "flatmate", "housemate"})
 
@@ -42,12 +45,20 @@ def read_birth(subject: str, clause: Clause, chain: Chain, scene: Scene) -> Iter
             yield replace(draft, start=clause.start, end=clause.end, is_undated=True)
 
 
-def read_parting(clause: Clause, chain: Chain) -> list[Draft]:
+def read_parting(clause: Clause, chain: Chain, scene: Scene) -> list[Draft]:
     """`Kim and I split up`."""
     if lemma_of(chain.verb) not in _PARTINGS or chain.tense not in _TOLD or chain.negated:
         return []
-    has_user = any(t.lower_ in {"i", "me"} for t in clause.subjects)
-    others = [t for t in clause.subjects if is_name(t)]
+    said = {t for c in chain.verb.children if c.dep_ == "nsubj" for t in conjuncts(c)}
+    said |= set(clause.subjects)
+    has_user = any(t.lower_ in {"i", "me"} for t in said)
+    others = [t for t in said if is_name(t)]
+    for token in said:
+        link = scene.cast.link_at(token)
+        if has_user and link is not None and link.noun in _PARTNERS:
+            kind = relations.type_of_relation(link.noun)
+            draft = Draft(link.owner, link.predicate, link.name, kind, is_ended=True, is_link=True)
+            return [replace(draft, start=clause.start, end=clause.end)]
     if not has_user or len(others) != 1:
         return []
     draft = Draft("user", "is dating", others[0].lower_, EntityType.PERSON, is_ended=True)

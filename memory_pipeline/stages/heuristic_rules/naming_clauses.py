@@ -16,6 +16,7 @@ from memory_pipeline.stages.heuristic_rules.attributes import is_property, owner
 from memory_pipeline.stages.heuristic_rules.cast import USER, Link
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, Tense
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.naming import given_names
 from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.scene import Scene, draft_of
 from memory_pipeline.stages.heuristic_rules.verb_objects import prepositions_of
@@ -70,10 +71,10 @@ def _read_name(subject: Token, complement: Token, clause: Clause, scene: Scene) 
     """The name of somebody linked to the user, whichever side of the verb it stands on."""
     if relations.is_relation(complement.lower_):
         link = scene.cast.link_at(complement)
-        is_told = link is not None and not link.is_named and is_name(subject)
+        is_told = link is not None and not link.is_named and _may_be_name(subject, complement)
         return _named(link, full_name(subject), clause, scene) if link and is_told else []
     if not is_name(complement):
-        return []
+        return _read_called(subject, complement, clause, scene)
     link = scene.cast.link_at(subject)
     if subject.lower_ == "name":
         owner = owner_of(subject, scene.cast)
@@ -81,6 +82,26 @@ def _read_name(subject: Token, complement: Token, clause: Clause, scene: Scene) 
     elif link is not None and link.is_named:
         return []
     return _named(link, full_name(complement), clause, scene) if link else []
+
+
+def _may_be_name(subject: Token, complement: Token) -> bool:
+    """`Siem is my nephew`: a bare capital opens the sentence, whatever the tagger takes it for."""
+    is_bare = subject.text[:1].isupper() and subject.pos_ == "NOUN" and not list(subject.children)
+    is_kin = complement.lower_ not in {"friend", "friends", "boss", "teacher", "coach"}
+    return is_name(subject) or (is_bare and is_kin)
+
+
+def _read_called(subject: Token, complement: Token, clause: Clause, scene: Scene) -> list[Draft]:
+    """`she's a tortie called Pickle`: name and kind of an animal that had no name so far."""
+    names = given_names(complement)
+    link = scene.cast.person_for(subject.lower_) if subject.pos_ == "PRON" else None
+    if link is None or link.is_named or len(names) != 1 or not relations.is_animal(link.noun):
+        return []
+    named = _named(link, names[0], clause, scene)
+    kind = " ".join(t.lower_ for t in complement.lefts if t.dep_ == "compound")
+    said = f"{kind} {complement.lower_}".strip()
+    start, end = clause.start, clause.end
+    return [*named, Draft(names[0], "is", said, start=start, end=end)]
 
 
 def full_name(token: Token) -> str:

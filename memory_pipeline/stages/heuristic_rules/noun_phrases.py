@@ -19,6 +19,8 @@ _LEFT_DEPS = words("noun_phrases", "left_deps")
 _CUT_WORDS = words("noun_phrases", "cut_words")
 _MEASURES = frozenset({"lot", "lots", "bit", "ton", "tons", "bunch", "plenty", "kind", "type"})
 _JOINED_PREPS = frozenset({"of"})
+_COUNTED = frozenset({"people", "guys"})
+_DWELLINGS = words("noun_phrases", "dwellings")
 _DEGREES = words("noun_phrases", "degrees")
 
 
@@ -46,6 +48,8 @@ def conjuncts(token: Token) -> list[Token]:
     for child in token.children:
         if child.text != "&" and any(c.text == "&" for c in token.children):
             continue
+        if child.dep_ == "conj" and _has_own_verb(child):
+            continue
         if (child.dep_ == "conj" and child.i > token.i and not _is_verb(child, token)) or (
             child.dep_ == "appos" and child.i > token.i and _continues_list(child)
         ):
@@ -72,6 +76,15 @@ def stray_conjuncts(verb: Token) -> list[Token]:
         and verb.tag_ in {"VBP", "VBZ", "JJ"}
         and not any(g.dep_ not in {"punct", "cc", "det"} for g in c.children)
     ]
+
+
+def _has_own_verb(noun: Token) -> bool:
+    """`a Skoda and the gearbox has died`: the second noun is a subject, not a second object."""
+    after = noun.right_edge.i + 1
+    if after >= len(noun.doc) or not any(c.dep_ in {"det", "poss"} for c in noun.lefts):
+        return False
+    verb = noun.doc[after]
+    return verb.tag_ in {"VBZ", "VBP", "VBD", "MD"} and verb.dep_ in {"aux", "auxpass", "conj"}
 
 
 def _is_verb(child: Token, head: Token) -> bool:
@@ -107,6 +120,7 @@ def _right_words(head: Token) -> list[Token]:
         joins = child.lower_ in _JOINED_PREPS or (
             child.lower_ in {"in", "for", "to", "at"} and head.lemma_.lower() in _DEGREES
         )
+        joins = joins or (child.lower_ in {"in", "near"} and head.lemma_.lower() in _DWELLINGS)
         if child.dep_ == "prep" and joins:
             for noun in child.children:
                 if noun.dep_ == "pobj" and noun.lower_ not in EMPTY_OBJECTS:
@@ -144,9 +158,13 @@ def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
         return None
     if len(kept) == 1 and head.pos_ == "PRON":
         return None
-    if head.lower_ in EMPTY_OBJECTS and not any(is_name(t) for t in kept):
+    counted = head.lower_ in _COUNTED and any(c.dep_ == "nummod" for c in head.lefts)
+    if head.lower_ in EMPTY_OBJECTS and not counted and not any(is_name(t) for t in kept):
         return None
     text = _joined(kept)
+    if not is_name(head) and any(is_name(t) for t in kept if t.i > head.i):
+        # `a trip to Lisbon` is no place: the name says only which.
+        kept = [t for t in kept if t.i <= head.i]
     label = head.ent_type_ or next((t.ent_type_ for t in kept if t.ent_type_), "")
     return Phrase(text, label, any(is_name(t) for t in kept), head)
 
@@ -186,7 +204,7 @@ def _trimmed(tokens: list[Token]) -> list[Token]:
 
 
 def _is_cut(token: Token) -> bool:
-    if is_name(token) and token.ent_type_:
+    if is_name(token) and (token.ent_type_ or token.i > 0):
         return False
     if _AGE_WORD.match(token.lower_):
         return True

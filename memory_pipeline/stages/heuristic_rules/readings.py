@@ -14,10 +14,11 @@ from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.clauses import Tense
 from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
 from memory_pipeline.stages.heuristic_rules.naming import given_names, named_beside, relation_in
-from memory_pipeline.stages.heuristic_rules.noun_phrases import is_name, phrase_of
+from memory_pipeline.stages.heuristic_rules.noun_phrases import Phrase, is_name, phrase_of
 from memory_pipeline.stages.heuristic_rules.predicates import RULES, Rule, third_person
 from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.verb_habits import (
+    UNDERSTOOD,
     read_going,
     read_habit,
     read_liking,
@@ -43,6 +44,11 @@ _TASTES = frozenset({"likes", "loves", "enjoys"})
 _STATES = {"marry": "married", "divorce": "divorced", "engage": "engaged", "separate": "separated"}
 _PARTICIPLES = {"wrote": "written", "broke": "broken", "tore": "torn", "underwent": "undergone"}
 _LEADS = words("readings", "leads")
+_PLAIN_WORK = frozenset({"be", "get", "feel", "see", "think", "have", "live", "work", "look"})
+_SCHOOLS = frozenset({"school", "university", "uni", "college", "academy", "programme", "program"})
+_SOUGHT = words("readings", "sought")
+_EATEN = words("endings", "foods") | words("endings", "drinks") | words("endings", "groceries")
+_COMING = frozenset({Tense.PROGRESSIVE, Tense.FUTURE})
 _CAN = frozenset({"can", "ca", "could"})
 
 
@@ -52,6 +58,9 @@ def read_verb(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
         yield from read_liking(chain, dated)
         return
     arguments = arguments_of(chain, dated)
+    for noun in (n for p, ns in arguments.preps if p == "with" and not chain.wants for n in ns):
+        if not any(c.dep_ == "poss" for c in noun.children):
+            yield from named_readings(noun)
     special = _read_special(arguments)
     if special is not None:
         yield from special
@@ -85,9 +94,29 @@ def _read_special(arguments: Arguments) -> Iterator[Reading] | None:
         return iter([Reading("is not" if chain.negated else "is", state, after="state")])
     if chain.modal in {"would", "'d"}:
         return read_preferring(arguments)
+    if special := _read_plain_state(arguments):
+        return iter([special])
     if lemma_of(chain.verb) == "go" and chain.tense == Tense.PRESENT and not chain.wants:
         return read_going(arguments)
     return _read_joining(arguments) if lemma_of(chain.verb) == "join" else None
+
+
+def _read_plain_state(arguments: Arguments) -> Reading | None:
+    """`I retired last year`, `he lives alone`, `I started bouldering`."""
+    chain, verb = arguments.chain, arguments.chain.verb
+    lemma, is_told = lemma_of(verb), chain.tense in {Tense.PAST, Tense.PERFECT}
+    is_left = any(p == "from" for p, _ in arguments.preps) or chain.negated or chain.wants
+    if lemma == "retire" and is_told and not is_left:
+        return Reading("is", "retired", after="state")
+    if lemma == "live" and any(c.lower_ == "alone" for c in verb.children) and not chain.negated:
+        return Reading("lives", "alone")
+    is_turn = chain.is_started or chain.is_ended
+    is_begun = is_turn and verb.tag_ == "VBG" and not arguments.nouns
+    if is_begun and lemma in UNDERSTOOD:
+        return None
+    if is_begun and not {"at", "to", "for", "in", "as"} & {p for p, _ in arguments.preps}:
+        return Reading("does", verb.lower_, after="state") if lemma not in _PLAIN_WORK else None
+    return None
 
 
 def named_readings(noun: Token) -> Iterator[Reading]:
@@ -121,13 +150,41 @@ def _keyed(rule: Rule, arguments: Arguments, noun: Token) -> Iterator[Reading]:
     phrase = phrase_of(noun, arguments.dated)
     if phrase is None or (rule.predicate in _TASTES and _is_at_hand(noun)):
         return
-    if arguments.stem == "get" and rule.predicate == "likes" and _has_article(noun):
+    turned = _turned(rule, arguments, noun, phrase)
+    if turned is not rule:
+        if turned is not None:
+            yield reading_of(turned.predicate, phrase, turned.type, turned.after)
         return
     if lemma_of(arguments.chain.verb) == "become" and not is_role(phrase.text):
         return
     yield reading_of(rule.predicate, phrase, rule.type, rule.after)
     if rule.type == EntityType.ROLE:
         yield from _work_places(rule, noun, arguments.dated)
+
+
+def _turned(rule: Rule, arguments: Arguments, noun: Token, phrase: Phrase) -> Rule | None:
+    """The rule that the object calls for in place of the verb's own; None when none fits."""
+    stem = arguments.stem
+    if stem == "get" and rule.predicate == "likes":
+        if _SCHOOLS & set(phrase.text.split()):
+            return _ENROLLED
+        return None if _has_article(noun) else rule
+    if stem == "look":
+        return rule if noun.lemma_.lower() in _SOUGHT else None
+    if stem == "pick up" and not _has_article(noun) and not phrase.is_proper:
+        return _TAKEN_UP
+    if rule.predicate == "has visited" and arguments.chain.tense in _COMING:
+        return _TO_VISIT if is_name(noun) else None
+    if rule.predicate == "owns" and phrase.text.split()[-1] in _EATEN:
+        return None
+    if rule.predicate == "works on" and noun.head.i > arguments.chain.verb.i + 2:
+        return None
+    return rule
+
+
+_ENROLLED = Rule("studies at", EntityType.ORG, "state")
+_TAKEN_UP = Rule("does", None, "state")
+_TO_VISIT = Rule("plans to visit", EntityType.PLACE, "state")
 
 
 def _has_article(noun: Token) -> bool:
@@ -206,10 +263,12 @@ def _general(arguments: Arguments) -> Iterator[Reading]:
     chain, name = arguments.chain, _verb_name(arguments)
     nouns = [] if is_passive(chain.verb) else arguments.nouns
     for noun in nouns:
-        if phrase := phrase_of(noun, arguments.dated):
+        if (noun.tag_ != "CD" or noun.text[0].isdigit()) and (
+            phrase := phrase_of(noun, arguments.dated)
+        ):
             yield reading_of(name, phrase, is_general=True)
     if not nouns:
-        for prep, targets in arguments.preps[:1]:
+        for prep, targets in [p for p in arguments.preps[:1] if p[0] not in {"like", "than"}]:
             yield from _with_prep(name, prep, targets, arguments.dated)
     elif lemma_of(chain.verb) in _LEADS:
         yield from _led_places(arguments)

@@ -17,6 +17,8 @@ _MALE = words("relations", "male")
 
 def singular(noun: str) -> str:
     """The singular, plain word for a relation (`kids` and `kid` are `child`, `mom` is `mother`)."""
+    if noun not in _SINGULAR and noun.removesuffix("s") in _ANIMALS:
+        return noun.removesuffix("s")
     return _SINGULAR.get(noun, noun)
 
 
@@ -27,7 +29,7 @@ def is_person(noun: str) -> bool:
 
 def is_animal(noun: str) -> bool:
     """True for animals that people keep."""
-    return noun in _ANIMALS or singular(noun) in _ANIMALS
+    return noun in _ANIMALS or singular(noun) in _ANIMALS or noun.removesuffix("s") in _ANIMALS
 
 
 def is_relation(noun: str) -> bool:

@@ -5,6 +5,7 @@ What belongs here: one test. What does not: what somebody does at work.
 
 import re
 
+from memory_pipeline.stages.heuristic_rules.predicates import ALLOWED_FLEETING_STATES
 from memory_pipeline.stages.heuristic_rules.words import words
 
 _ROLE_END = re.compile(
@@ -21,4 +22,8 @@ _NOT_ROLE = words("roles", "not_role")
 def is_role(phrase: str) -> bool:
     """Whether the words name an occupation."""
     words = phrase.split(" of ")[0].split()
+    if words and words[-1] in ALLOWED_FLEETING_STATES - {"freelance"}:
+        return False
+    if {"and", "or"} & set(words) or phrase[:1].isdigit():
+        return False
     return bool(words) and words[-1] not in _NOT_ROLE and bool(_ROLE_END.search(words[-1]))

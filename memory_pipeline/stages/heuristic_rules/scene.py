@@ -12,7 +12,7 @@ from memory_pipeline.domain.extraction import KnownLists
 from memory_pipeline.stages.heuristic_rules.cast import Cast
 from memory_pipeline.stages.heuristic_rules.clauses import Clause
 from memory_pipeline.stages.heuristic_rules.drafts import Draft, Reading
-from memory_pipeline.stages.heuristic_rules.entity_types import type_of
+from memory_pipeline.stages.heuristic_rules.entity_types import owned_type, type_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -32,6 +32,7 @@ class Scene:
 def draft_of(subject: str, reading: Reading, clause: Clause) -> Draft:
     """The draft that a reading of a clause makes for a subject."""
     kind = type_of(reading.object, reading.label, reading.is_proper, reading.hint)
+    kind = owned_type(reading.object, reading.predicate, kind)
     return Draft(
         subject,
         reading.predicate,

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.domain.extraction import EntityType, KnownLists
 from memory_pipeline.stages.heuristic_rules import relations
+from memory_pipeline.stages.heuristic_rules.aliases import read_aliases
 from memory_pipeline.stages.heuristic_rules.cast import Cast, Link
 from memory_pipeline.stages.heuristic_rules.clause_reading import read_clause
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, clauses_of, is_elided_user
 from memory_pipeline.stages.heuristic_rules.dating import dated, dated_phrases
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
 from memory_pipeline.stages.heuristic_rules.gates import Reason
+from memory_pipeline.stages.heuristic_rules.illnesses import read_illnesses
 from memory_pipeline.stages.heuristic_rules.intros import read_intro
 from memory_pipeline.stages.heuristic_rules.scene import Scene
 from memory_pipeline.stages.heuristic_rules.sentences import Sentence
+from memory_pipeline.stages.heuristic_rules.studies import read_studies
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -47,6 +50,7 @@ def read_sentence(
     links, clauses = cast.read(doc), clauses_of(doc)
     found = [*read_intro(doc.text), *(_link_draft(link, doc) for link in links if link.is_named)]
     found += [d for clause in clauses for d in read_clause(clause, scene)]
+    found += [*read_illnesses(doc.text), *read_studies(doc.text), *read_aliases(doc.text, cast)]
     found = _with_links([*found, *_ages(links, doc)], cast)
     bounded = [dated(_widened(d, clauses, doc), phrases, said_at.date()) for d in found]
     quoted = tuple(replace(d, quote=sentence.quote(d.start, d.end)) for d in bounded)

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memory_pipeline.stages.heuristic_rules.elisions import with_subject
+from memory_pipeline.stages.heuristic_rules.relations import is_relation
+
 QUOTE_LIMIT = 200
 SENTENCE_LIMIT = 600
 
@@ -46,11 +49,32 @@ _SPELLINGS = {
     "bday": "birthday",
     "anymore": "any more",
     "w/": "with",
+    "w": "with",
+    "thru": "through",
+    "thx": "thanks",
+    "pls": "please",
+    "hasnt": "hasn't",
+    "arent": "aren't",
+    "theyre": "they're",
+    "weve": "we've",
+    "theyve": "they've",
+    "neice": "niece",
+    "&": "and",
     "name's": "name is",
     "fave's": "favourite is",
     "birthday's": "birthday is",
 }
-_WORD = re.compile(r"w/|[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
+# Words that are one to the parser only with a hyphen; the space is as long as the hyphen.
+_COMPOUND = re.compile(
+    r"\b(?:(?:left|right)[ ]handed|(?:short|long|near|far)[ ]sighted|(?:colou?r)[ ]blind|"
+    r"self[ ]employed|(?:lactose|gluten)[ ]intolerant|(?:part|full)[ ]time|team[ ]lead|tech[ ]lead|"
+    r"stay[ ]at[ ]home(?=[ ]\w)|ex[ ](?:husband|wife|boyfriend|girlfriend|partner)|"
+    r"go[ ]to(?=[ ](?:lunch|dinner|breakfast|snack|drink|meal|order|recipe|karaoke|coffee))|"
+    r"(?:mother|father|sister|brother|son|daughter)[ ]in[ ]law|half[ ](?:brother|sister)|"
+    r"maid[ ]of[ ]honou?r|best[ ]man|(?:night|day)[ ]shift)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"w/|(?<=[a-z] )&(?= [a-z])|[A-Za-z]+(?:['\u2019][A-Za-z]+)?")
 _PICTURE = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d]+|(?<!\\S)[:;]-?[)(DPp/](?!\\S)"
 )
@@ -96,6 +120,11 @@ class Sentence:
     origins: tuple[int, ...]
     source: str
 
+    def as_said(self, value: str) -> str:
+        """The value with hyphens only where the user wrote them."""
+        said, spaced = self.verbatim.lower(), value.replace("-", " ")
+        return spaced if value not in said and spaced in said else value
+
     def quote(self, start: int, end: int) -> str:
         """Verbatim words of at most 200 characters that hold `text[start:end]`."""
         if len(self.verbatim) <= QUOTE_LIMIT:
@@ -117,6 +146,7 @@ def _respell(source: str) -> _Spelled:
     read = source.lower() if shouted and len(source) > 12 else source
     if len(read) != len(source):  # some capitals change their length when lowered
         read = source
+    read = _COMPOUND.sub(lambda m: m.group().replace(" ", "-"), read)
     letters: list[str] = []
     origins: list[int] = []
 
@@ -130,10 +160,24 @@ def _respell(source: str) -> _Spelled:
         word = match.group().replace("\u2019", "'")
         if _PICTURE.fullmatch(match.group()):
             word = "\x00"
+        base = word.lower().removesuffix("'s")
+        if base != word.lower() and is_relation(base):
+            word = _unclipped(word, read[match.end() :])
         put(_SPELLINGS.get(word.lower(), word), match.start(), match.end())
         at = match.end()
     put(read[at:], at, len(read) + 1)
     return _Spelled("".join(letters).replace("\u2019", "'"), tuple(origins), source)
+
+
+def _unclipped(word: str, rest: str) -> str:
+    """`my sister's called Ana`: no possession, which is what the parser takes it for."""
+    if re.match(
+        r" (?:called|named|getting|having|working|living|moving|going|coming|turning|studying|"
+        r"learning|expecting|training|planning|starting|an?|at|from|allergic|not)\b",
+        rest,
+    ):
+        return f"{word[:-2]} is"
+    return f"{word[:-2]} has" if re.match(r" (?:got|been)\b", rest) else word
 
 
 def _ends(text: str) -> list[tuple[int, int]]:
@@ -184,34 +228,6 @@ def _body_start(text: str, start: int, end: int) -> int:
     return at
 
 
-_ELIDED = (
-    (
-        re.compile(r"^no longer (?=(?:live|work|eat|drink|use|play|drive|smoke|have|own)\b)", re.I),
-        "I ",
-    ),
-    (re.compile(r"^(?:born (?:and raised )?in|diagnosed with)\b", re.I), "I was "),
-    (
-        re.compile(
-            r"^(?:no longer|not (?:a|an|into|vegan|vegetarian)|allergic to|originally from|"
-            r"based in|married to|engaged to|(?:huge|big|massive) fan of|fluent in|obsessed with|"
-            r"lactose intolerant|vegan|vegetarian|retired|single|self-employed|currently \w+ing|"
-            r"still \w+ing|from [A-Z]\w+ originally)\b",
-            re.IGNORECASE,
-        ),
-        "I'm ",
-    ),
-)
-
-
-def _with_subject(text: str, origins: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """Telegram style gets its `I'm` back, since the parser needs it (`Allergic to nuts`)."""
-    for pattern, subject in _ELIDED:
-        if pattern.match(text):
-            lowered = text[0].lower() + text[1:]
-            return subject + lowered, (origins[0],) * len(subject) + origins
-    return text, origins
-
-
 def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Sentence, ...]:
     """The sentences of a message, in order; nothing is lost but emoji and openers.
 
@@ -228,7 +244,7 @@ def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Senten
             continue
         text = text[:SENTENCE_LIMIT]
         origins = spelled.origins[body : body + len(text)]
-        text, origins = _with_subject(text, origins)
+        text, origins = with_subject(text, origins)
         first, last = spelled.origins[start], origins[-1]
         sentences.append(
             Sentence(

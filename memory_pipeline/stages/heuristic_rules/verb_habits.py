@@ -20,7 +20,7 @@ _NEEDS_OBJECT = words("verb_habits", "needs_object")
 _EMPTY_ACTIVITIES = words("verb_habits", "empty_activities")
 _VENUES = words("verb_habits", "venues")
 # What is understood when these verbs come without an object.
-_UNDERSTOOD = {"drink": "alcohol", "drive": "car", "smoke": "cigarettes"}
+UNDERSTOOD = {"drink": "alcohol", "drive": "car", "smoke": "cigarettes"}
 _HABITS = words("verb_habits", "habits")
 
 
@@ -58,9 +58,9 @@ def read_habit(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     lemma = lemma_of(chain.verb)
     if lemma not in _HABITS or chain.wants or chain.tense in {Tense.PAST, Tense.FUTURE}:
         return
-    if lemma in _UNDERSTOOD:
+    if lemma in UNDERSTOOD:
         name = f"does not {lemma}" if chain.negated else third_person(lemma)
-        yield Reading(name, _UNDERSTOOD[lemma], is_general=True)
+        yield Reading(name, UNDERSTOOD[lemma], is_general=True)
         return
     name = "does not do" if chain.negated else "does"
     yield Reading(name, activity(chain.verb, dated), is_general=True)

@@ -36,6 +36,9 @@ class Chain:
     is_started: bool = False
 
 
+_MEANS = frozenset(
+    {"use", "take", "run", "drive", "ride", "play", "wear", "learn", "study", "save", "buy", "get"}
+)
 _STOPS = frozenset(["stop", "quit", "cease", "discontinue"])
 _STARTS = frozenset(["start", "begin", "resume"])
 _KEEPS = frozenset(["keep", "continue"])
@@ -47,7 +50,14 @@ _DEAD_ENDS = words("verbs", "dead_ends")
 
 def lemma_of(verb: Token) -> str:
     """The base form; the tagger's slips on common third persons are put right."""
-    slips = {"hat": "hate", "life": "live", "lives": "live", "work": "work", "hating": "hate"}
+    slips = {
+        "hat": "hate",
+        "life": "live",
+        "lives": "live",
+        "work": "work",
+        "hating": "hate",
+        "hop": "hope",
+    }
     lemma = verb.lemma_.lower()
     if verb.lower_ == "got" and any(
         c.lower_ in {"'ve", "have", "has", "'s"} for c in verb.children
@@ -88,7 +98,7 @@ def _next_verb(verb: Token) -> Token | None:
 
 def _is_purpose(verb: Token, below: Token) -> bool:
     """`I use Notion to plan my week`: the second verb is only what for."""
-    return lemma_of(verb) in {"use", "take", "run", "drive", "ride", "play", "wear"} and any(
+    return lemma_of(verb) in _MEANS and any(
         c.dep_ == "dobj" and c.i < below.i for c in verb.children
     )
 
@@ -132,7 +142,11 @@ def _step(chain: Chain, below: Token) -> Chain | None:
 
 def _attitude(chain: Chain, below: Token, lemma: str, has_to: bool) -> Chain | None:
     would = chain.modal in {"would", "'d"}
-    if lemma in _WANTS and (chain.tense == Tense.PAST or _is_unlasting(lemma, below)):
+    has_decided = lemma == "decide" and chain.tense in {Tense.PAST, Tense.PERFECT}
+    if has_decided and chain.negated:
+        return replace(chain, verb=below, wants="does not want", tense=Tense.PRESENT, negated=False)
+    is_over = chain.tense == Tense.PAST and not has_decided
+    if lemma in _WANTS and (is_over or _is_unlasting(lemma, below)):
         return None
     if lemma in _WANTS or (would and lemma in {"like", "love"}):
         verb = "want" if would else lemma

@@ -1,0 +1,106 @@
+"""Puts right what the parser gets wrong again and again in short, spoken sentences.
+
+What belongs here: slips of tags and heads that no rule should have to know of. What does not:
+spelling (sentences).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory_pipeline.stages.heuristic_rules.words import words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_TAKES_TO = words("repairs", "takes_to")
+_TAKES_NOUN = words("repairs", "takes_noun")
+_REAL_VERBS = words("repairs", "real_verbs")
+_BASES = {"smoking": "smoke", "vaping": "vape", "dancing": "dance", "biking": "bike"}
+_LISTING = frozenset({"or", "and", "nor", "&"})
+
+
+def repair(doc: Doc) -> None:
+    """Turns nouns that were taken for verbs back into nouns, and the like, in place."""
+    for token in doc:
+        if token.i > 0:
+            _repair_verb(token, doc[token.i - 1])
+            if token.tag_ in {"VB", "VBP"}:
+                _repair_noun(doc, token, doc[token.i - 1])
+
+
+def _repair_verb(token: Token, before: Token) -> None:
+    """Verbs that lost their subject, and gerunds that were taken for nouns."""
+    if token.dep_ == "ROOT" and token.tag_ in {"VBZ", "VBD"}:
+        _repair_subject(token, before)
+    if token.dep_ == "dobj" and token.tag_ == "VBG" and token.head.lemma_ == "go":
+        token.dep_, token.pos_ = "xcomp", "VERB"
+    if token.dep_ == "xcomp" and token.tag_ == "NN" and token.lower_.endswith("ing"):
+        token.tag_, token.pos_ = "VBG", "VERB"  # `quit smoking`
+        token.lemma_ = _BASES.get(token.lower_, token.lower_[:-3])
+
+
+def _repair_noun(doc: Doc, token: Token, before: Token) -> None:
+    """Nouns that were taken for infinitives."""
+    if before.dep_ == "aux" and before.head == token and _takes_noun(before):
+        _raise_verb(token, before)
+    elif _is_full(token):
+        return
+    elif before.lower_ == "to" and before.head == token:
+        _repair_target(doc, token, before)
+    elif token.dep_ == "xcomp" and before == token.head and _takes_noun(before):
+        _make_noun(token, "dobj", before)
+    elif token.dep_ == "conj" and before.lower_ in _LISTING and token.lower_ not in _REAL_VERBS:
+        _repair_listed(token, before)
+
+
+def _repair_subject(verb: Token, before: Token) -> None:
+    """`Amara works as a nurse`: the name was taken for a part of the verb."""
+    is_taken = before.head == verb and before.dep_ in {"compound", "amod", "nmod", "npadvmod"}
+    has_subject = any(c.dep_ in {"nsubj", "nsubjpass", "expl"} for c in verb.children)
+    if is_taken and not has_subject and before.text[:1].isupper() and before.is_alpha:
+        before.dep_, before.tag_, before.pos_ = "nsubj", "NNP", "PROPN"
+
+
+def _is_full(token: Token) -> bool:
+    """A verb with something of its own is a verb."""
+    return any(c.dep_ not in {"aux", "punct", "cc", "advmod"} for c in token.children)
+
+
+def _raise_verb(noun: Token, verb: Token) -> None:
+    """`I don't eat gluten`: the verb was taken for an auxiliary of its object."""
+    if noun.dep_ != "ROOT" or any(c.i > noun.i and not c.is_punct for c in noun.children):
+        return
+    moved = [c for c in noun.children if c is not verb]
+    verb.head, verb.dep_ = verb, "ROOT"
+    for child in moved:
+        child.head = verb
+    _make_noun(noun, "dobj", verb)
+
+
+def _takes_noun(verb: Token) -> bool:
+    return verb.lemma_.lower() in _TAKES_NOUN
+
+
+def _repair_target(doc: Doc, token: Token, to: Token) -> None:
+    """`allergic to shellfish`, `stopped going to crossfit`."""
+    carrier = next((t for t in reversed(doc[: to.i]) if t.lower_ in _TAKES_TO), None)
+    if carrier is None or to.i - carrier.i > 8 or token.lower_ in _REAL_VERBS:
+        return
+    to.head, to.dep_, to.tag_, to.pos_ = carrier, "prep", "IN", "ADP"
+    _make_noun(token, "pobj", to)
+
+
+def _repair_listed(token: Token, before: Token) -> None:
+    """`I don't eat pork or shellfish`."""
+    verb = token.head
+    nouns = [
+        c for c in verb.children if c.dep_ == "dobj" and c.i < before.i and c.tag_.startswith("NN")
+    ]
+    if verb.lemma_.lower() in _TAKES_NOUN and nouns and nouns[-1].i == before.i - 1:
+        _make_noun(token, "conj", nouns[-1])
+
+
+def _make_noun(token: Token, dep: str, head: Token) -> None:
+    token.head = head
+    token.dep_, token.tag_, token.pos_ = dep, "NN", "NOUN"
