@@ -15,8 +15,9 @@ import psycopg
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.hashed_embedder import HashedNgramEmbedder
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.tenant_settings import tenant_policy
 from memory_pipeline.adapters.tenant_walk import TenantWalk, Workshop
-from memory_pipeline.adapters.workshop import make_recipe, tenant_policy
+from memory_pipeline.adapters.workshop import make_recipe
 from memory_pipeline.defs.io_managers import fold_episode
 from memory_pipeline.domain.conversation import Role, SourceMessage, SourceThread, Window
 from memory_pipeline.domain.embedding import Embedder

@@ -10,14 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from uuid import UUID, uuid4
-
-import polars as pl
+from uuid import uuid4
 
 from memory_pipeline.adapters.postgres import (
     Database,
     Row,
-    RowConnection,
     execute,
     execute_many,
 )
@@ -57,22 +54,6 @@ _BATCH_MESSAGES = 5_000
 _WORKER = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 TAKEN_AT_ONCE = 32
 """Episodes leased in one statement; more would be in nobody else's reach for no gain."""
-
-_FRAME_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "thread_id": pl.String,
-    "message_id": pl.String,
-    "source_id": pl.String,
-    "role": pl.String,
-    "speaker": pl.String,
-    "is_own": pl.Boolean,
-    "text": pl.String,
-    "said_at": pl.Datetime("us", "UTC"),
-    "token_count": pl.Int32,
-    "place": pl.Int32,
-}
-_COPY_TYPES = [
-    "text", "uuid", "text", "text", "text", "bool", "text", "timestamptz", "int4", "int4",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -157,14 +138,17 @@ class ConversationStore:
     def _write(self, tenant_id: TenantId, batch: _Batch, stored: list[int]) -> None:
         if not batch.threads:
             return
-        frame = pl.DataFrame(batch.messages, schema=_FRAME_SCHEMA)
+        # Imported here: polars takes a second that commands without bulk data need not spend.
+        from memory_pipeline.adapters.message_frame import copy_messages, message_frame
+
+        frame = message_frame(batch.messages)
         with self._database.tenant(tenant_id) as connection:
             execute(connection, "lock_tenant", {"tenant_id": tenant_id})
             cursor = connection.cursor()
             cursor.executemany(query("insert_threads"), batch.threads)
             stored[0] += cursor.rowcount
             execute(connection, "stage_messages")
-            _copy(connection, frame)
+            copy_messages(connection, frame)
             inserted = execute(connection, "insert_staged_messages", {"tenant_id": tenant_id})
             stored[1] += inserted.rowcount
 
@@ -312,13 +296,6 @@ class ConversationStore:
         with self._database.operator() as connection:
             rows = execute(connection, "highest_ordinals").fetchall()
         return {TenantId(row["tenant_id"]): int(row["ordinal"]) for row in rows}
-
-
-def _copy(connection: RowConnection, frame: pl.DataFrame) -> None:
-    with connection.cursor().copy(query("copy_messages")) as copy:
-        copy.set_types(_COPY_TYPES)
-        for thread_id, message_id, *rest in frame.iter_rows():
-            copy.write_row((thread_id, UUID(message_id), *rest))
 
 
 def _cut(tenant_id: TenantId, rows: Sequence[Row], policy: Policy) -> tuple[list[Row], list[Row]]:

@@ -150,9 +150,16 @@ def run_as(account: Account, command: Sequence[str | Path]) -> subprocess.Comple
     )
 
 
+class _Outliving(subprocess.Popen[bytes]):
+    """A process that runs on when its handle is gone; `Popen` would warn of that."""
+
+    def __del__(self) -> None:
+        """Say nothing: it is meant to be so."""
+
+
 def spawn(account: Account, command: Sequence[str], log_fd: int) -> subprocess.Popen[bytes]:
     """Start a server that outlives us: own session, no terminal, output to the log."""
-    return subprocess.Popen(  # noqa: S603 -- our own command, no shell
+    return _Outliving(
         list(command),
         user=account.user,
         group=account.group,

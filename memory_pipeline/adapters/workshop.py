@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from memory_pipeline.adapters import environment
-from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import check_vector_width
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.tenant_settings import tenant_policy
 from memory_pipeline.adapters.tenant_walk import Workshop
 from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.ids import TenantId
@@ -20,10 +20,6 @@ from memory_pipeline.stages.guard import GUARD_VERSION
 from memory_pipeline.stages.judge import Judge, RulesJudge
 from memory_pipeline.stages.ports import Extractor
 from memory_pipeline.stages.resolve import RESOLVER_VERSION
-
-
-class UnknownTenantError(LookupError):
-    """No tenant of this name has any history."""
 
 
 @lru_cache(maxsize=1)
@@ -66,22 +62,6 @@ def configured_recipe() -> Recipe:
         embedding_profile=environment.embedding_model(),
         settings=sorted_settings(policy),
     )
-
-
-def tenant_policy(
-    database: Database, tenant_id: TenantId, run_settings: Mapping[str, object]
-) -> Policy:
-    """Settings of one tenant: defaults, environment, tenant row, run; later layers win.
-
-    Raises `UnknownTenantError`, and `PolicyError` for a setting out of range.
-    """
-    row = ConversationStore(database).tenant(tenant_id)
-    if row is None:
-        raise UnknownTenantError(
-            f"there is no tenant {tenant_id!r}: import its history first "
-            "(memory-pipeline import PATH --tenant NAME)"
-        )
-    return make_policy(environment.setting_overrides(), row["settings"], run_settings)
 
 
 def open_workshop(

@@ -35,7 +35,7 @@ def _known_errors() -> tuple[type[Exception], ...]:
     from memory_pipeline.adapters.migrations import MigrationError
     from memory_pipeline.adapters.postgres import DatabaseUnavailableError
     from memory_pipeline.adapters.postgres_errors import EmbeddedPostgresError
-    from memory_pipeline.adapters.workshop import UnknownTenantError
+    from memory_pipeline.adapters.tenant_settings import UnknownTenantError
     from memory_pipeline.domain.policy import PolicyError
     from memory_pipeline.importers.errors import ExportError
     from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
@@ -60,6 +60,8 @@ def main() -> None:
     _register()
     try:
         app()
+    except SystemExit:
+        raise  # before the clauses below are looked at, which load what they name
     except errors.CommandError as error:
         _say(error.message)
         raise SystemExit(error.exit_code) from None

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memory_pipeline.adapters.conversation_store import ConversationStore, ImportReport
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.adapters.workshop import UnknownTenantError, tenant_policy
+from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.domain.conversation import Skipped, SourceThread

@@ -6,6 +6,7 @@ What belongs here: the entry point and what becomes of a window's drafts. What d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -84,6 +85,13 @@ class _Findings:
     uncertainties: list[ExtractedUncertainty] = field(default_factory=list)
     nothing: list[NothingDurable] = field(default_factory=list)
 
+    def take_back(self, draft: Draft) -> None:
+        """The user corrected it in the same window; its message keeps the reason."""
+        self.drafts.remove(draft)
+        if draft.seq >= 0:
+            reason = NothingDurable(seq=draft.seq, reason=Reason.TAKEN_BACK, quote=draft.quote)
+            self.nothing.append(reason)
+
 
 class HeuristicExtractor:
     """Extracts without any model; equal windows and known lists give equal graphs."""
@@ -134,7 +142,8 @@ def _plan_message(message: Message, opening: str) -> list[_Work]:
     text = message.text[:_LONGEST_MESSAGE]
     words = own_words(text)
     reason = gate_message(text, words)
-    if reason is not None:
+    is_number = bool(opening) and text.strip(" .!").isdigit()
+    if reason is not None and not is_number:
         return [_Work(message, reason=reason, quote=text.strip()[:QUOTE_LIMIT])]
     work = [_Work(message, reason=why, quote=quote) for why, quote in words.blanked]
     if len(message.text) > _LONGEST_MESSAGE:
@@ -205,9 +214,19 @@ def _take_sentence(item: _Work, doc: Doc, sentence: Sentence, found: _Findings) 
     drafts = [replace(d, object=sentence.as_said(d.object)) for d in outcome.drafts]
     if name is not None:
         drafts.append(Draft(USER, "has name", name, quote=sentence.quote(0, len(sentence.text))))
-    found.drafts.extend(drafts)
+    for before in [d for d in found.drafts if _is_denied(d, drafts, sentence.text)]:
+        found.take_back(before)
+    found.drafts.extend(replace(d, seq=item.message.seq) for d in drafts)
     if not drafts and outcome.reason is not None:
         found.nothing.append(_nothing(item, outcome.reason))
+
+
+def _is_denied(before: Draft, drafts: Sequence[Draft], text: str) -> bool:
+    """`My birthday is on 16 June, not 15 June` takes back what the window said before."""
+    if not any((d.subject, d.predicate) == (before.subject, before.predicate) for d in drafts):
+        return False
+    denied = rf"\bnot (?:in |on |at |the |a |an )*{re.escape(before.object)}\b"
+    return re.search(denied, text, re.IGNORECASE) is not None
 
 
 def _take_instruction(sentence: Sentence, found: _Findings) -> None:
@@ -234,8 +253,9 @@ def _take_correction(item: _Work, sentence: Sentence, found: _Findings) -> None:
         return
     draft, replaced = result
     if replaced is not None:
-        found.drafts.remove(replaced)
-    found.drafts.append(replace(draft, quote=sentence.quote(0, len(sentence.text))))
+        found.take_back(replaced)
+    quote = sentence.quote(0, len(sentence.text))
+    found.drafts.append(replace(draft, quote=quote, seq=item.message.seq))
 
 
 def _graph(found: _Findings, known: KnownLists) -> ExtractedGraph:

@@ -12,8 +12,8 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import VectorWidthError, check_vector_width
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.tenant_settings import UnknownTenantError
 from memory_pipeline.adapters.tenant_walk import MissingExtractionError, TenantWalk, Workshop
-from memory_pipeline.adapters.workshop import UnknownTenantError
 from memory_pipeline.defs.io_managers import fold_episode
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.stages.ports import ExtractionError

@@ -57,8 +57,11 @@ class ScriptedExtractor:
             ),
             literal_facts=(
                 ExtractedFact(
-                    subject="user", predicate=f"keeps in box {window.ordinal % 40}", object=f"thing {window.ordinal}",
-                    confidence=0.9, source_quote=quote,
+                    subject="user",
+                    predicate=f"keeps in box {window.ordinal % 40}",
+                    object=f"thing {window.ordinal}",
+                    confidence=0.9,
+                    source_quote=quote,
                 ),
             ),
         )  # fmt: skip
@@ -92,8 +95,8 @@ def measure(server_url: str, dagster_url: str, storage: str, count: int) -> str:
     from memory_pipeline.defs.partitions import register_partitions
     from memory_pipeline.defs.runs import run_walk
 
-    monkey = ScriptedExtractor()
-    workshop._extractor = lambda: monkey  # type: ignore[assignment]
+    extractor = ScriptedExtractor()
+    workshop._extractor = lambda: extractor  # type: ignore[assignment]
     migrate(server_url, migrations_folder())
     database = Database(server_url)
     store = ConversationStore(database)

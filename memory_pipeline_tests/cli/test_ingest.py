@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.queries import project_folder
-from memory_pipeline.adapters.workshop import UnknownTenantError
+from memory_pipeline.adapters.tenant_settings import UnknownTenantError
 from memory_pipeline.cli import ingest, session
 from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.defs import resources

@@ -1,6 +1,7 @@
 """The real conversations of LoCoMo and MemoryBank, which are not part of this project.
 
-They are read where `MEMORY_TEST_DATA` says (folders locomo/ and memorybank/), else left out.
+They are read where `MEMORY_TEST_DATA` says, or in `../shared/data` beside the checkout (folders
+locomo/ and memorybank/), else left out.
 """
 
 import os
@@ -12,10 +13,11 @@ from memory_pipeline.domain.conversation import Role
 from memory_pipeline.importers.errors import UnknownUserError
 from memory_pipeline_tests.importers.imported import import_file
 
-FOLDER = Path(os.environ.get("MEMORY_TEST_DATA", "nowhere"))
+_BESIDE = Path(__file__).parents[3] / "shared" / "data"
+FOLDER = Path(os.environ.get("MEMORY_TEST_DATA", _BESIDE))
 MEMORYBANK = FOLDER / "memorybank" / "memory_bank_en_3users.json"
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="MEMORY_TEST_DATA is not set")
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder {FOLDER}")
 
 
 @pytest.mark.parametrize(

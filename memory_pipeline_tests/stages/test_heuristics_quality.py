@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from memory_pipeline_tests.bench.heuristics_quality import (
     GoldCase,
     Said,
@@ -12,6 +14,9 @@ from memory_pipeline_tests.bench.heuristics_quality import (
 )
 
 _DEVELOPMENT = Path(__file__).with_name("heuristics_dev.jsonl")
+# Written by somebody who knew none of the rules. Before anybody looked at it, the rules of that day
+# scored recall 0.37 and precision 0.77 on it; since then it is one more set to develop with.
+_HELD_OUT_1 = Path(__file__).with_name("heuristics_heldout_1.jsonl")
 
 
 def test_development_messages_keep_their_recall_and_precision() -> None:
@@ -20,8 +25,15 @@ def test_development_messages_keep_their_recall_and_precision() -> None:
     assert precision >= 0.88
 
 
-def test_cases_that_hold_nothing_give_nothing() -> None:
-    silent = [c for c in read_cases(_DEVELOPMENT) if not c.facts and not c.endings]
+def test_messages_of_the_first_held_out_set_keep_what_was_gained_on_them() -> None:
+    recall, precision = totals(score(read_cases(_HELD_OUT_1)))
+    assert recall >= 0.6
+    assert precision >= 0.85
+
+
+@pytest.mark.parametrize("path", [_DEVELOPMENT, _HELD_OUT_1])
+def test_cases_that_hold_nothing_give_nothing(path: Path) -> None:
+    silent = [c for c in read_cases(path) if not c.facts and not c.endings]
     assert [s.wrong for s in score(silent) if s.said] == []
 
 

@@ -38,7 +38,12 @@ _SLOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\byour name\b|\bwhat (?:should|shall|can|may) i call you\b",
             "My name is ",
         ),
-        (r"\bwh(?:at|ich) languages? do you speak\b", "I speak "),
+        (
+            r"\bwh(?:at|ich) languages? do you speak\b|\b(?:speak|know) any (?:other )?languages\b",
+            "I speak ",
+        ),
+        (r"\byou(?:'re| are)? (?:based|living|located|live) in\b", "I live in "),
+        (r"\byou work (?:at|for)\b", "I work at "),
         (r"\bwh(?:at|ich) language are you learning\b", "I'm learning "),
         (r"\bwhat (?:car )?do you drive\b|\bwh(?:at|ich) car\b", "I drive "),
         (r"\b(?:any|have) (?:\w+ )?(?:pets|kids|children|siblings)\b", "I have "),
@@ -50,7 +55,8 @@ _SLOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _FAVOURITE = re.compile(r"\byour (favou?rite [a-z]+(?: [a-z]+)?)\b(?=[^.]*\?)", re.IGNORECASE)
 _LEAD = re.compile(
     r"^(?:(?:yeah|yes|yep|yup|well|um+|uh|oh|ok|hmm+|just|mostly|currently|at the moment|right now|"
-    r"in|from|at|it's|its|that's|that would be|only|also|a|an)\b[\s,:-]*)+",
+    r"no(?=, (?:actually )?(?-i:[A-Z]))|actually|in|from|at|it's|its|that's|that would be|only|"
+    r"also|a|an)\b[\s,:-]*)+",
     re.IGNORECASE,
 )
 _TAIL = re.compile(
@@ -60,7 +66,7 @@ _TAIL = re.compile(
 )
 _NO_ANSWER = re.compile(
     r"^(?:no|nope|nah|none|nothing|never|not|don't|doesn't|can't|rather|prefer|why|what|who|how|"
-    r"i|i'm|i've|i'd|we|we're|my|our|you|your|it|that|this|there|he|she|they|the|thanks|thank|"
+    r"i|i'm|i've|i'd|we|we're|my|our|you|your|it|that|this|there|he|she|they|thanks|thank|"
     r"please|sure|maybe|depends|it depends|let's|skip|good|great|fine|both|either|all|yes|if|"
     r"sorry|ha|haha|lol|wait|nowhere|somewhere|anywhere|whatever|idk|dunno|unsure|guess)\b",
     re.IGNORECASE,

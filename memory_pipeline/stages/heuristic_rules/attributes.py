@@ -39,6 +39,7 @@ _SINGULAR = {"hobbies": "hobby", "allergies": "allergy", "goals": "goal", "passi
 _PLACED = words("attributes", "placed")
 _APPOINTMENTS = words("copulas", "appointments") - {"deadline", "meeting", "test", "presentation"}
 _AMOUNTS = frozenset({"budget"})
+_FEW_WORDS = 4
 _UNSAID = frozenset({"new", "own", "current", "old", "big", "next", "little", "whole", "total"})
 _END_OF_VALUE = re.compile(
     r",?\s+(?:so|and|but|because|since|which|not|maybe|though|if|as)\b.*|,\s*not\b.*"
@@ -96,7 +97,15 @@ def read_property(noun: Token, verb: Token, dated: frozenset[int]) -> list[Readi
         return placed
     if words[-1] in _WRITTEN:
         return _written(predicate, verb)
-    return list(_values(predicate, hint, verb, dated, trusted or relations.is_belonging(words[-1])))
+    found = _values(predicate, hint, verb, dated, trusted or relations.is_belonging(words[-1]))
+    if found or not trusted or hint == EntityType.PLACE or words[-1] in {"name", "wedding"}:
+        return found
+    written = _written(predicate, verb)  # `my favourite film is Spirited Away`
+    return [r for r in written if len(r.object.split()) <= _FEW_WORDS and not _is_clause(verb)]
+
+
+def _is_clause(verb: Token) -> bool:
+    return any(c.dep_ in {"prep", "ccomp", "neg", "advcl"} and c.i > verb.i for c in verb.children)
 
 
 def _is_amount(verb: Token) -> bool:

@@ -12,7 +12,7 @@ from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.cast import USER, Link
 from memory_pipeline.stages.heuristic_rules.clauses import Clause, Tense, is_elided_user
-from memory_pipeline.stages.heuristic_rules.copulas import read_be, read_have
+from memory_pipeline.stages.heuristic_rules.copulas import read_be
 from memory_pipeline.stages.heuristic_rules.drafts import SHAKY, SURE, Draft, Reading
 from memory_pipeline.stages.heuristic_rules.durability import is_durable
 from memory_pipeline.stages.heuristic_rules.endings import (
@@ -26,6 +26,7 @@ from memory_pipeline.stages.heuristic_rules.life_events import (
     read_parting,
 )
 from memory_pipeline.stages.heuristic_rules.naming_clauses import may_name, read_naming
+from memory_pipeline.stages.heuristic_rules.possessions import read_have
 from memory_pipeline.stages.heuristic_rules.predicates import HABIT_MARKERS
 from memory_pipeline.stages.heuristic_rules.readings import read_verb
 from memory_pipeline.stages.heuristic_rules.scene import Scene, draft_of
@@ -36,6 +37,7 @@ _BLOCKED_MODALS = words("clause_reading", "blocked_modals")
 _MOVES = frozenset({"move", "switch", "change", "trade", "replace", "swap"})
 _LEAVING = _MOVES | {"leave", "quit", "sell", "cancel"}
 _STOPS = frozenset({"quit", "stop"})
+_OWNING = ("has", "owns", "drives", "rides", "uses")
 _TIES = frozenset({"reports to", "is dating", "is engaged to", "is married to", "lives with"})
 _WORK = ("works at", "works for", "works in")
 
@@ -108,7 +110,8 @@ def _timed(draft: Draft, reading: Reading, chain: Chain, scene: Scene) -> Draft:
     """The draft with what the verb's form says about its time."""
     _remember_named(draft, scene)
     if chain.is_ended:
-        similar = _WORK if draft.predicate in _WORK else (draft.predicate,)
+        families = (_WORK, _OWNING)
+        similar = next((f for f in families if draft.predicate in f), (draft.predicate,))
         if chain.tense == Tense.PROGRESSIVE:
             similar = (*similar, "plans")
         draft = close_known(replace(draft, is_ended=True), similar, scene.known)

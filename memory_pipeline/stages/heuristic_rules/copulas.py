@@ -1,6 +1,6 @@
-"""Reads `be` and `have`: who or what somebody is, and what they have.
+"""Reads `be`: who or what somebody is.
 
-What belongs here: names, roles, ages, states, kin, animals, illnesses. What does not: full verbs
+What belongs here: names, roles, ages, states. What does not: `have` (possessions) and full verbs
 (readings).
 """
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules import relations
 from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
-from memory_pipeline.stages.heuristic_rules.naming import relation_in
 from memory_pipeline.stages.heuristic_rules.noun_phrases import (
     Phrase,
     conjuncts,
@@ -31,7 +30,6 @@ from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.verb_objects import (
     Prepositions,
     activity,
-    objects_of,
     prepositions_of,
 )
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
@@ -40,10 +38,7 @@ from memory_pipeline.stages.heuristic_rules.words import words
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-_FOODS = words("endings", "foods") | {"nuts", "eggs", "lactose", "wheat", "soy", "caffeine"}
-_EATEN = _FOODS | words("endings", "drinks") | words("endings", "groceries")
 _FANS = words("copulas", "fans")
-_APPOINTMENTS = words("copulas", "appointments")
 _QUALIFIES = frozenset({"npadvmod", "compound", "amod", "nmod"})
 _ASPECTS = frozenset({"interested in", "responsible for", "good at", "bad at", "terrible at"})
 _STATE_PREPS = frozenset(["allergic", "intolerant"])
@@ -97,6 +92,9 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
         if prep == "in" and _is_long_stay(chain):
             rule = RULES["live in"]
             name = rule.predicate
+        if prep == "at" and _is_at_work(chain, nouns):
+            rule = RULES["work at"]
+            name = rule.predicate
         if rule is None and prep not in {"on", "in", "with"}:
             continue
         for noun in nouns:
@@ -116,6 +114,14 @@ def _read_place(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
 _LONG = re.compile(
     r"\b(?:since|for (?:\d+|[a-z]+|a few|almost \w+|about \w+) (?:years|months|decades))\b"
 )
+
+
+def _is_at_work(chain: Chain, nouns: list[Token]) -> bool:
+    """`now I'm at Nvidia`, but not at the airport."""
+    said = f" {chain.verb.doc.text.lower()} "
+    is_now = str(chain.tense) == "present" and not chain.negated and " now" in said
+    is_now = is_now or (str(chain.tense) == "perfect" and bool(_LONG.search(said)))
+    return is_now and all(is_name(n) and n.ent_type_ not in {"FAC", "GPE", "LOC"} for n in nouns)
 
 
 def _is_long_stay(chain: Chain) -> bool:
@@ -176,7 +182,11 @@ def _read_states(chain: Chain, adjective: Token) -> Iterator[Reading]:
     whole = adjective.lower_ in {"intolerant", "free", "blind"}
     listed = [c for c in adjective.lefts if c.dep_ == "amod" and not whole]
     for one in [*listed, *conjuncts(adjective)]:
-        first = [c.lower_ for c in one.lefts if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"}]
+        first = [
+            c.lower_
+            for c in one.lefts
+            if c.dep_ in _QUALIFIES and c.pos_ in {"NOUN", "ADJ"} and c.tag_ != "NNS"
+        ]
         if one.lower_ in ALLOWED_FLEETING_STATES or (first and one.lower_ in {"blind", "free"}):
             yield Reading(_is(chain), " ".join([*first, one.lower_]))
 
@@ -340,54 +350,3 @@ def _read_fan(chain: Chain, phrase: Phrase, last: str) -> Iterator[Reading]:
     liked = " ".join(w for w in liked.split() if w not in {"a", "an", "the"})
     if liked and liked not in EMPTY_OBJECTS:
         yield Reading(name, liked, phrase.label, phrase.is_proper)
-
-
-def read_have(chain: Chain, has_date: bool, dated: frozenset[int]) -> Iterator[Reading]:
-    """Readings of `have` and `have got`: kin and animals by name, illnesses, belongings."""
-    for noun in objects_of(chain.verb, dated):
-        phrase = phrase_of(noun, dated)
-        named = list(named_readings(noun))
-        yield from named
-        if phrase and not named and _is_had(chain, noun, relation_in(noun), has_date):
-            no = "does not have" if chain.negated else "has"
-            if chain.negated and chain.modal in {"can", "ca", "could"}:
-                no = "does not eat" if phrase.text.split()[-1] in _FOODS else "cannot have"
-            if measured := _measured(noun, dated):
-                yield Reading(f"{no} {measured[0]} of", measured[1])
-                continue
-            if _is_expected(noun):
-                yield Reading("is expecting", phrase.text)
-                continue
-            yield Reading(no, phrase.text, phrase.label, phrase.is_proper)
-
-
-_AMOUNTS = words("copulas", "amounts")
-_UNBORN = frozenset({"baby", "twins", "girl", "boy", "child", "triplets", "kid"})
-
-
-def _measured(noun: Token, dated: frozenset[int]) -> tuple[str, str] | None:
-    """`a rent budget of 1,600 euros`: what is measured, and how much it is."""
-    if noun.lower_ not in _AMOUNTS:
-        return None
-    values = [v for c in noun.children if c.lower_ == "of" for v in c.children if v.dep_ == "pobj"]
-    value = phrase_of(values[0], dated) if values else None
-    if value is None or not any(c.isdigit() for c in value.text):
-        return None
-    before = [t.lower_ for t in noun.lefts if t.dep_ in {"compound", "nmod", "amod"}]
-    return " ".join([*before, noun.lower_]), value.text
-
-
-def _is_expected(noun: Token) -> bool:
-    """`we've got twins on the way`."""
-    return noun.lower_ in _UNBORN and "on the way" in noun.doc.text.lower()
-
-
-def _is_had(chain: Chain, noun: Token, relation: str, has_date: bool) -> bool:
-    word = noun.lower_
-    if word in EMPTY_OBJECTS or word in _EATEN or len(word) == 1:
-        return bool(chain.modal) and chain.negated and word in _FOODS
-    if word in _APPOINTMENTS:
-        return has_date
-    if noun.pos_ not in {"NOUN", "PROPN"}:
-        return False
-    return chain.tense in {"present", "perfect"} or bool(relation)

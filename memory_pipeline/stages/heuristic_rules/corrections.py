@@ -36,6 +36,8 @@ _MEANT = re.compile(
 )
 
 
+_BARE = re.compile(r"^(?P<new>\d[\w.,%]*|[A-Z][\w'-]+)\s*[.!]*$")
+_NUMBER = re.compile(r"^\d[\d.,]*$")
 _PLACING = frozenset({"in", "at", "on", "for", "to", "with", "from", "by"})
 _VERBS = frozenset({"is", "are", "was", "were", "has", "have", "lives", "works", "likes", "said"})
 _SENTENCE = re.compile(
@@ -60,7 +62,7 @@ def read_correction(text: str, verbatim: str) -> Correction | None:
         if match := pattern.match(text):
             new, old = (match[name].lower().rstrip(".") for name in ("new", "old"))
             return _aligned(new, old)
-    meant = _MEANT.match(text)
+    meant = _MEANT.match(text) or _BARE.match(text)
     if meant is None or not _CUE.search(verbatim):
         return None
     return Correction(meant["new"].lower().rstrip("."), "")
@@ -106,4 +108,7 @@ def _means(correction: Correction, value: str, is_entity: bool) -> bool:
 
 
 def _with(draft: Draft, value: str) -> Draft:
+    unit = draft.object.partition(" ")[2]
+    if _NUMBER.match(value) and unit and _NUMBER.match(draft.object.split()[0]):
+        value = f"{value} {unit}"  # `I weigh 80 kg`, `scratch that, 82`
     return Draft(draft.subject, draft.predicate, value, draft.type)

@@ -49,7 +49,8 @@ def reading_of(
 class Draft:
     """One candidate. `type` is None for a literal object; `is_ended` marks an ending.
 
-    The date of an `is_undated` one is its object, and bounds nothing.
+    `seq` is the message that says it. The date of an `is_undated` one is its object, and bounds
+    nothing.
 
     `start` and `end` are characters of the parsed sentence; dates are days, the end exclusive.
     """
@@ -68,6 +69,7 @@ class Draft:
     is_future: bool = False
     is_link: bool = False
     is_undated: bool = False
+    seq: int = -1
     valid_from: date | None = None
     valid_until: date | None = None
 

@@ -12,7 +12,7 @@ from memory_pipeline.stages.heuristic_rules.roles import is_role
 from memory_pipeline.stages.heuristic_rules.words import words
 
 _THING = (
-    r"(?:my|our|the|a|an|some|two|three|in|at|from|to|on|with|for|out|up|off|away|back|as|into|"
+    r"(?:my|our|the|rid|a|an|some|two|three|in|at|from|to|on|with|for|out|up|off|away|back|as|into|"
     r"over|of|last|this|about|smoking|drinking|eating|going|playing|working|using|taking|doing|"
     r"\d\S*|[A-Z]\w+)\b"
 )

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     NO_PARSE = "no_parse"
     TOO_LONG = "too_long"
     AMBIGUOUS = "ambiguous_correction"
+    TAKEN_BACK = "taken_back"
 
 
 @dataclass(frozen=True)

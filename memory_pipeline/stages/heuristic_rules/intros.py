@@ -11,15 +11,17 @@ import re
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.stages.heuristic_rules.cast import USER
 from memory_pipeline.stages.heuristic_rules.drafts import Draft
+from memory_pipeline.stages.heuristic_rules.entity_types import PLACES
 from memory_pipeline.stages.heuristic_rules.predicates import ALLOWED_FLEETING_STATES
 from memory_pipeline.stages.heuristic_rules.roles import is_role
 
 _OPENING = re.compile(
     r"^(?:I'm|I am|my name is|this is|it's|me:|about me:|hi,? I'm|name is)\s+", re.IGNORECASE
 )
+_CLIPPED = re.compile(r"^(?=[1-9]\d ?(?:[mfMF]|yo|y/o)\b)")
 _NAME = re.compile(r"^[A-ZÀ-Ž][\w'-]+(?: [A-ZÀ-Ž][\w'-]+)?$")
 _AGE = re.compile(
-    r"^(?:I'm )?(?:an? )?(?P<age>[1-9]\d)(?:[- ]?(?:years? old|yo|y/o|yr old|year-old))?$",
+    r"^(?:I'm )?(?:an? )?(?P<age>[1-9]\d)(?:[- ]?(?:years? old|yo|y/o|yr old|year-old|[mf]))?$",
     re.IGNORECASE,
 )
 _AGE_ROLE = re.compile(
@@ -83,7 +85,7 @@ def _read_aside(text: str) -> list[Draft]:
 
 def read_intro(text: str) -> list[Draft]:
     """Name, age, role, place and kin of a self-introduction; empty when the sentence is none."""
-    opening = _OPENING.match(text)
+    opening = _OPENING.match(text) or _CLIPPED.match(text)
     if opening is None:
         return _read_aside(text)
     rest = text[opening.end() :].strip(" .!?")
@@ -111,6 +113,8 @@ def _read_part(part: str, is_first: bool, size: int) -> list[Draft]:
     lowered = part.lower()
     if is_first and _NAME.match(part) and lowered not in ALLOWED_FLEETING_STATES:
         return [] if is_role(lowered) else [Draft(USER, "has name", lowered, end=size)]
+    if lowered in PLACES:
+        return [Draft(USER, "lives in", lowered, EntityType.PLACE, end=size)]
     if lowered in ALLOWED_FLEETING_STATES:
         return [Draft(USER, "is", lowered, end=size)]
     if match := _COUNTED.match(lowered):

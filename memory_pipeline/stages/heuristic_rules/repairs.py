@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory_pipeline.stages.heuristic_rules.relations import is_relation
 from memory_pipeline.stages.heuristic_rules.words import words
 
 if TYPE_CHECKING:
@@ -17,23 +18,63 @@ _TAKES_TO = words("repairs", "takes_to")
 _TAKES_NOUN = words("repairs", "takes_noun")
 _REAL_VERBS = words("repairs", "real_verbs")
 _BASES = {"smoking": "smoke", "vaping": "vape", "dancing": "dance", "biking": "bike"}
+_THIRD_PERSONS = words("clauses", "mistagged")
+_ROUGHLY = frozenset({"about", "around", "roughly", "over", "under"})
+_SHORTEST = 4
 _LISTING = frozenset({"or", "and", "nor", "&"})
 
 
 def repair(doc: Doc) -> None:
     """Turns nouns that were taken for verbs back into nouns, and the like, in place."""
+    _repair_third_person(doc)
     for token in doc:
         if token.i > 0:
+            _repair_amount(token, doc[token.i - 1])
             _repair_verb(token, doc[token.i - 1])
             if token.tag_ in {"VB", "VBP"}:
                 _repair_noun(doc, token, doc[token.i - 1])
+
+
+def _repair_third_person(doc: Doc) -> None:
+    """`My sister-in-law works for the BBC`: a sentence without a verb has lost it to a plural."""
+    if len(doc) < _SHORTEST or doc[0].lower_ not in {"my", "our"}:
+        return
+    verb = next((t for t in doc[2:6] if t.pos_ not in {"NOUN", "PROPN"} or _is_lost(t)), None)
+    root = next(t for t in doc if t.dep_ == "ROOT")
+    if verb is None or not _is_lost(verb) or root.pos_ not in {"NOUN", "PROPN"} or root.i > verb.i:
+        return
+    subject = next((t for t in doc[1 : verb.i] if is_relation(t.lower_)), None)
+    if subject is None:
+        return
+    kept = [c for c in verb.children if c.i > verb.i]
+    verb.head, verb.dep_, verb.tag_, verb.pos_ = verb, "ROOT", "VBZ", "VERB"
+    subject.head, subject.dep_ = verb, "nsubj"
+    for token in doc[: verb.i]:
+        if token.i != subject.i and token.head.i in {verb.i, root.i, token.i}:
+            token.head = subject
+            token.dep_ = "poss" if token.tag_ == "PRP$" else "appos"
+    for child in kept:
+        child.dep_ = "dobj" if child.dep_ in {"appos", "nmod", "compound"} else child.dep_
+
+
+def _is_lost(token: Token) -> bool:
+    return token.tag_ == "NNS" and token.lower_ in _THIRD_PERSONS
+
+
+def _repair_amount(token: Token, before: Token) -> None:
+    """`is about 15k`, `have around 20k`: the amount is no place."""
+    is_amount = token.dep_ == "pobj" and token.head.i == before.i and token.text[0].isdigit()
+    if before.lower_ in _ROUGHLY and is_amount and before.head.lemma_ in {"be", "have", "earn"}:
+        token.head, token.dep_ = before.head, "attr" if before.head.lemma_ == "be" else "dobj"
+        before.head, before.dep_, before.tag_, before.pos_ = token, "advmod", "RB", "ADV"
 
 
 def _repair_verb(token: Token, before: Token) -> None:
     """Verbs that lost their subject, and gerunds that were taken for nouns."""
     if token.dep_ == "ROOT" and token.tag_ in {"VBZ", "VBD"}:
         _repair_subject(token, before)
-    if token.dep_ == "dobj" and token.tag_ == "VBG" and token.head.lemma_ == "go":
+    is_gone = token.tag_ == "VBG" and before.lemma_ == "go" and token.head.i == before.i
+    if is_gone and token.dep_ in {"dobj", "advcl", "advmod"}:
         token.dep_, token.pos_ = "xcomp", "VERB"
     if token.dep_ == "xcomp" and token.tag_ == "NN" and token.lower_.endswith("ing"):
         token.tag_, token.pos_ = "VBG", "VERB"  # `quit smoking`
@@ -71,7 +112,7 @@ def _raise_verb(noun: Token, verb: Token) -> None:
     """`I don't eat gluten`: the verb was taken for an auxiliary of its object."""
     if noun.dep_ != "ROOT" or any(c.i > noun.i and not c.is_punct for c in noun.children):
         return
-    moved = [c for c in noun.children if c is not verb]
+    moved = [c for c in noun.children if c.i != verb.i]
     verb.head, verb.dep_ = verb, "ROOT"
     for child in moved:
         child.head = verb

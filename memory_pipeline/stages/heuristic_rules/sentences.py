@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from memory_pipeline.stages.heuristic_rules.elisions import with_subject
-from memory_pipeline.stages.heuristic_rules.relations import is_relation
+from memory_pipeline.stages.heuristic_rules.relations import is_belonging, is_relation
 
 QUOTE_LIMIT = 200
 SENTENCE_LIMIT = 600
@@ -161,7 +161,7 @@ def _respell(source: str) -> _Spelled:
         if _PICTURE.fullmatch(match.group()):
             word = "\x00"
         base = word.lower().removesuffix("'s")
-        if base != word.lower() and is_relation(base):
+        if base != word.lower() and (is_relation(base) or is_belonging(base)):
             word = _unclipped(word, read[match.end() :])
         put(_SPELLINGS.get(word.lower(), word), match.start(), match.end())
         at = match.end()
@@ -222,7 +222,7 @@ def _body_start(text: str, start: int, end: int) -> int:
         while at < end and not (text[at].isalnum() or text[at] in "\"'“$£€("):
             at += 1
         opener = _OPENER.match(text[at:end])
-        if opener is None or at + opener.end() >= end - 2:
+        if opener is None or at + opener.end() > end - 2:
             break
         at += opener.end()
     return at

@@ -46,10 +46,11 @@ def read_preferring(arguments: Arguments) -> Iterator[Reading]:
 def read_going(arguments: Arguments) -> Iterator[Reading]:
     """Where somebody goes as a rule: to a named school, to church, to the gym."""
     name = "does not go to" if arguments.chain.negated else "goes to"
+    is_over = arguments.chain.is_ended
     for prep, nouns in arguments.preps:
         for noun in nouns if prep == "to" else []:
             phrase = phrase_of(noun, arguments.dated)
-            if phrase and (phrase.is_proper or noun.lower_ in _VENUES):
+            if phrase and (phrase.is_proper or noun.lower_ in _VENUES or is_over):
                 yield reading_of(name, phrase)
 
 
