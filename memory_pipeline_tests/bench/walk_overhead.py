@@ -38,7 +38,7 @@ _TOWNS = ("porto", "lisbon", "ghent", "leiden", "bergen", "turin", "graz")
 
 
 class ScriptedExtractor:
-    """Two facts an episode: a town that changes now and then, and a thing kept in one of 40 boxes."""
+    """Two facts an episode: a town that changes now and then, and a thing in one of 40 boxes."""
 
     version = "scripted/1"
     tier = Tier.FAST
