@@ -83,10 +83,12 @@ def demo(
 
 
 def _fact_table(facts: list[FactRow], title: str, total: int) -> Table:
-    table = Table(title=f"\n{title} ({len(facts)} of {total} facts)", title_justify="left")
+    table = Table(
+        title=f"\n{title} ({len(facts)} of {total} facts)", title_justify="left", expand=True
+    )
     for column in ("subject", "predicate", "object", "valid from", "until"):
         table.add_column(column, overflow="fold")
-    table.add_column("said", min_width=36, overflow="ellipsis")
+    table.add_column("said", no_wrap=True, overflow="ellipsis", ratio=1)
     for fact in facts:
         table.add_row(
             fact.subject, fact.predicate, fact.object or "", _day(fact.valid_from),
