@@ -134,7 +134,7 @@ def scripted_workshop(
         extractor=extractor,
         judge=judge,
         embedder=embedder,
-        recipe=make_recipe(policy, embedder, extractor.version, judge.version),
+        recipe=make_recipe(policy, embedder.profile_id, extractor.version, judge.version),
         policy=policy,
     )
 

@@ -3,6 +3,7 @@
 Belongs here: names, defaults, parsing. Does not: what the values are used for.
 """
 
+import math
 import os
 from pathlib import Path
 
@@ -13,7 +14,20 @@ DAGSTER_URL = "MEMORY_DAGSTER_DATABASE_URL"
 HOME = "MEMORY_HOME"
 EMBEDDING_MODEL = "MEMORY_EMBEDDING_MODEL"
 EVENT_TEXT = "MEMORY_EVENT_TEXT"
+FAST_MODEL = "MEMORY_FAST_MODEL"
+STRONG_MODEL = "MEMORY_STRONG_MODEL"
+MODEL_CONCURRENCY = "MEMORY_MODEL_CONCURRENCY"
+MODEL_TIMEOUT = "MEMORY_MODEL_TIMEOUT_SECONDS"
+BUDGET_USD = "MEMORY_BUDGET_USD"
+BUDGET_TOKENS = "MEMORY_BUDGET_TOKENS"
+PRICES_FILE = "MEMORY_PRICES_FILE"
+API_KEY = "OPENAI_API_KEY"
+BASE_URL = "OPENAI_BASE_URL"
 SETTING_PREFIX = "MEMORY_SETTING_"
+
+
+class EnvironmentValueError(ValueError):
+    """A variable holds something that can't be meant; the message names it and what is expected."""
 
 
 def database_url() -> str | None:
@@ -49,3 +63,64 @@ def setting_overrides() -> dict[str, str]:
         for name in names
         if SETTING_PREFIX + name.upper() in os.environ
     }
+
+
+def api_key() -> str | None:
+    """The key of the model endpoint; local servers mostly want none."""
+    return os.environ.get(API_KEY) or None
+
+
+def base_url() -> str | None:
+    """Where the model endpoint is, if not at OpenAI."""
+    return os.environ.get(BASE_URL) or None
+
+
+def fast_model() -> str | None:
+    """The model that extracts and judges; without one the heuristics work alone."""
+    return os.environ.get(FAST_MODEL) or None
+
+
+def strong_model() -> str | None:
+    """The model that is asked where the fast one is not enough."""
+    return os.environ.get(STRONG_MODEL) or None
+
+
+def model_concurrency() -> int:
+    """Requests that may be open at one endpoint at once; 8 unless set."""
+    return int(_number(MODEL_CONCURRENCY, least=1) or 8)
+
+
+def model_timeout_seconds() -> float:
+    """How long one request may take; 120 s unless set."""
+    return _number(MODEL_TIMEOUT, least=0.1) or 120.0
+
+
+def budget_usd() -> float | None:
+    """Money that one run may spend, if limited; 0 forbids every call."""
+    return _number(BUDGET_USD, least=0)
+
+
+def budget_tokens() -> int | None:
+    """Tokens that one run may spend, if limited; 0 forbids every call."""
+    tokens = _number(BUDGET_TOKENS, least=0)
+    return None if tokens is None else int(tokens)
+
+
+def prices_file() -> Path | None:
+    """A price table that goes before the shipped one, if any."""
+    path = os.environ.get(PRICES_FILE)
+    return Path(path).expanduser() if path else None
+
+
+def _number(name: str, least: float) -> float | None:
+    """The number a variable holds; None when unset. Raises `EnvironmentValueError`."""
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < least:
+        raise EnvironmentValueError(f"{name} must be a number from {least:g} up, not {text!r}")
+    return number

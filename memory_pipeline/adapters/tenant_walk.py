@@ -15,6 +15,7 @@ from memory_pipeline.adapters.generation_store import open_live_generation
 from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.postgres import Database, Row
+from memory_pipeline.adapters.stored_models import StoredChatModel
 from memory_pipeline.domain.claim import GuardedGraph
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder, find_profile
@@ -38,6 +39,7 @@ class Workshop:
     recipe: Recipe
     policy: Policy
     extraction_threads: int = 4
+    calls: StoredChatModel | None = None
 
 
 class MissingExtractionError(RuntimeError):
@@ -55,6 +57,16 @@ class _Extraction:
 
 
 _Result = _Extraction | ExtractionError | MissingExtractionError
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One window to extract; `attempt` is the number of the episode's try."""
+
+    window: Window
+    known: KnownLists
+    digest: str
+    attempt: int
 
 
 def _given_up(digest: str) -> _Extraction:
@@ -75,6 +87,7 @@ class WalkedEpisode:
     is_stored: bool
     is_given_up: bool
     folder: Folder
+    calls: StoredChatModel | None = None
 
     def plan(self, earlier_survivors: frozenset[str] = frozenset()) -> FoldPlan:
         """The change set against memory as it stands now; pure but for the reads."""
@@ -186,6 +199,7 @@ class TenantWalk:
                 is_stored=result.is_stored,
                 is_given_up=result.is_given_up,
                 folder=self._folder,
+                calls=self._workshop.calls,
             )
 
     def _is_at_cap(self, attempts: int) -> bool:
@@ -219,7 +233,7 @@ class TenantWalk:
     ) -> dict[EpisodeId, _Result]:
         """Extractions of a stride, stored ones reused, new ones stored before any is folded."""
         results: dict[EpisodeId, _Result] = {}
-        todo: list[tuple[Window, KnownLists, str]] = []
+        todo: list[_Task] = []
         for row, window, lists in zip(episodes, windows, known, strict=True):
             digest = extraction_digest(window, lists, self._workshop.extractor)
             old_digest, payload = stored.get(window.episode_id, ("", None))
@@ -230,13 +244,14 @@ class TenantWalk:
                     GuardedGraph.model_validate(payload), digest, is_stored=True
                 )
             else:
-                todo.append((window, lists, digest))
+                todo.append(_Task(window, lists, digest, row["extraction_attempts"] + 1))
         new: dict[EpisodeId, _Extraction] = {}
-        for (window, _, digest), result in zip(todo, self._run_extractor(todo), strict=True):
+        for task, result in zip(todo, self._run_extractor(todo), strict=True):
+            episode_id = task.window.episode_id
             if isinstance(result, ExtractionError):
-                results[window.episode_id] = self._failure(window, digest, result)
+                results[episode_id] = self._failure(task.window, task.digest, result)
             else:
-                new[window.episode_id] = _Extraction(result, digest)
+                new[episode_id] = _Extraction(result, task.digest)
         if new:
             self._store.store_extractions(
                 [
@@ -257,13 +272,15 @@ class TenantWalk:
         )
         return _given_up(digest) if self._is_at_cap(attempts) else error
 
-    def _run_extractor(
-        self, todo: Sequence[tuple[Window, KnownLists, str]]
-    ) -> list[GuardedGraph | ExtractionError]:
-        def extract(item: tuple[Window, KnownLists, str]) -> GuardedGraph | ExtractionError:
+    def _run_extractor(self, todo: Sequence[_Task]) -> list[GuardedGraph | ExtractionError]:
+        def extract(item: _Task) -> GuardedGraph | ExtractionError:
             try:
                 return extract_episode(
-                    item[0], item[1], self._workshop.extractor, self._workshop.policy
+                    item.window,
+                    item.known,
+                    self._workshop.extractor,
+                    self._workshop.policy,
+                    item.attempt,
                 )
             except ExtractionError as error:
                 return error

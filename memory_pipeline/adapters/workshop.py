@@ -1,83 +1,183 @@
 """Puts the parts of a walk together from environment, tenant row and run settings.
 
-Belongs here: which extractor, judge and embedder are used, and the layers of settings.
-Does not: the parts themselves.
+Belongs here: which extractor, judge, summariser and embedder are used. Does not: the parts
+themselves and the layers of settings (tenant_settings).
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from memory_pipeline.adapters import environment
+from memory_pipeline.adapters.answer_store import AnswerStore
+from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import check_vector_width
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.adapters.tenant_settings import tenant_policy
+from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
+from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.adapters.tenant_walk import Workshop
-from memory_pipeline.domain.embedding import Embedder
+from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID, Embedder
+from memory_pipeline.domain.extraction import Tier
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import Policy, make_policy
 from memory_pipeline.domain.recipe import Recipe, sorted_settings
+from memory_pipeline.prompts.library import recipe_prompts
 from memory_pipeline.stages.guard import GUARD_VERSION
 from memory_pipeline.stages.judge import Judge, RulesJudge
 from memory_pipeline.stages.ports import Extractor
 from memory_pipeline.stages.resolve import RESOLVER_VERSION
 
+if TYPE_CHECKING:
+    from memory_pipeline.adapters.models.budget import Budget
+    from memory_pipeline.adapters.models.endpoint import Endpoint
+    from memory_pipeline.adapters.openai_models import OpenAiChatModel
+
+_LOCAL_EMBEDDERS = frozenset({"local", MINILM_INT8_ID, HASHED_NGRAMS_ID})
+
+
+class NoModelError(RuntimeError):
+    """What was asked for needs a language model, and none is configured."""
+
 
 @lru_cache(maxsize=1)
-def _embedder(name: str) -> Embedder:
+def _local_embedder(name: str) -> Embedder:
     from memory_pipeline.adapters.local_embedder import load_embedder
 
     return load_embedder(name)
 
 
 @lru_cache(maxsize=1)
-def _extractor() -> Extractor:
+def _heuristics() -> Extractor:
     # Imported here, so that commands that extract nothing do not load the rules.
     from memory_pipeline.stages.heuristics import load_heuristic_extractor
 
     return load_heuristic_extractor()
 
 
-def make_recipe(policy: Policy, embedder: Embedder, extractor: str, judge: str) -> Recipe:
+def _heuristics_if_there() -> Extractor | None:
+    """The heuristics, where the parser is installed: with a model they only save calls."""
+    from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
+
+    try:
+        return _heuristics()
+    except ParserMissingError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def run_budget() -> "Budget":
+    """The budget that all calls of this process share."""
+    from memory_pipeline.adapters.models.budget import configured_budget
+
+    return configured_budget()
+
+
+@lru_cache(maxsize=1)
+def _chat_model() -> "OpenAiChatModel":
+    # Imported here: the client takes seconds, which keyless runs need not spend.
+    from memory_pipeline.adapters.openai_models import OpenAiChatModel
+
+    return OpenAiChatModel(_endpoint(), budget=run_budget())
+
+
+def _endpoint() -> "Endpoint":
+    from memory_pipeline.adapters.models.endpoint import configured_endpoint
+
+    endpoint = configured_endpoint()
+    if endpoint is None:
+        raise NoModelError(
+            f"a model is named, but no endpoint: set {environment.API_KEY} or "
+            f"{environment.BASE_URL}"
+        )
+    return endpoint
+
+
+def tenant_asker(database: Database, tenant_id: TenantId) -> StoredChatModel:
+    """The chat model behind the tenant's answer store: an unchanged request makes no call."""
+    return StoredChatModel(_chat_model(), AnswerStore(database, tenant_id))
+
+
+def tenant_secret(database: Database, tenant_id: TenantId) -> bytes:
+    """What the fences around the tenant's transcripts are derived from."""
+    row = ConversationStore(database).tenant(tenant_id)
+    if row is None:
+        raise UnknownTenantError(f"there is no tenant {tenant_id!r}")
+    return bytes(row["secret"].bytes)
+
+
+def _embedder(database: Database, tenant_id: TenantId) -> Embedder:
+    name = environment.embedding_model()
+    if name in _LOCAL_EMBEDDERS:
+        return _local_embedder(name)
+    from memory_pipeline.adapters.openai_embedder import OpenAiEmbedder
+
+    embedder = OpenAiEmbedder(_endpoint(), name, budget=run_budget())
+    return StoredEmbedder(embedder, AnswerStore(database, tenant_id))
+
+
+def _models(asker: StoredChatModel, secret: bytes) -> tuple[Extractor, Judge]:
+    """Extractor and judge of the configured models."""
+    from memory_pipeline.stages.escalate import EscalatingExtractor
+    from memory_pipeline.stages.extract import ModelExtractor
+    from memory_pipeline.stages.model_judge import ModelJudge
+
+    fast, strong = environment.fast_model() or "", environment.strong_model()
+    extractor = EscalatingExtractor(
+        ModelExtractor(asker, fast, secret),
+        ModelExtractor(asker, strong, secret, Tier.STRONG) if strong else None,
+        _heuristics_if_there(),
+    )
+    return extractor, ModelJudge(asker, fast, secret)
+
+
+def make_recipe(policy: Policy, embedding_profile: str, extractor: str, judge: str) -> Recipe:
     """Everything that shapes memory with these parts."""
     return Recipe(
         extractor=extractor,
         judge=judge,
         guard=GUARD_VERSION,
         resolver=RESOLVER_VERSION,
-        embedding_profile=embedder.profile_id,
+        embedding_profile=embedding_profile,
+        prompts=recipe_prompts() if environment.fast_model() else (),
         settings=sorted_settings(policy),
     )
 
 
 def configured_recipe() -> Recipe:
-    """The recipe of a tenant without settings of its own; loads no model and no parser."""
+    """The recipe of a tenant without settings of its own; asks nobody and loads no parser."""
     from memory_pipeline.stages.heuristics import HeuristicExtractor
 
     policy = make_policy(environment.setting_overrides())
-    return Recipe(
-        extractor=HeuristicExtractor.version,
-        judge=RulesJudge.version,
-        guard=GUARD_VERSION,
-        resolver=RESOLVER_VERSION,
-        embedding_profile=environment.embedding_model(),
-        settings=sorted_settings(policy),
-    )
+    extractor, judge = HeuristicExtractor.version, RulesJudge.version
+    if environment.fast_model():
+        models = ", ".join(filter(None, (environment.fast_model(), environment.strong_model())))
+        extractor, judge = f"{extractor}; {models}", f"{judge}; {models}"
+    return make_recipe(policy, environment.embedding_model(), extractor, judge)
 
 
 def open_workshop(
     database: Database, tenant_id: TenantId, run_settings: Mapping[str, object]
 ) -> Workshop:
-    """The parts for one tenant's walk; fails before any work when vectors would not fit."""
-    embedder = _embedder(environment.embedding_model())
-    check_vector_width(database, embedder)
+    """The parts for one tenant's walk; fails before any work when vectors would not fit.
+
+    Without a configured model the heuristics extract alone and rules judge (spec X10, J8).
+    """
     policy = tenant_policy(database, tenant_id, run_settings)
-    extractor = _extractor()
-    judge: Judge = RulesJudge()
+    embedder = _embedder(database, tenant_id)
+    check_vector_width(database, embedder)
+    asker: StoredChatModel | None = None
+    if environment.fast_model():
+        asker = tenant_asker(database, tenant_id)
+        extractor, judge = _models(asker, tenant_secret(database, tenant_id))
+    else:
+        extractor, judge = _heuristics(), RulesJudge()
     return Workshop(
         database=database,
         extractor=extractor,
         judge=judge,
         embedder=embedder,
-        recipe=make_recipe(policy, embedder, extractor.version, judge.version),
+        recipe=make_recipe(policy, embedder.profile_id, extractor.version, judge.version),
         policy=policy,
+        extraction_threads=environment.model_concurrency() if asker else 4,
+        calls=asker,
     )

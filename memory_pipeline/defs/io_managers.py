@@ -19,9 +19,11 @@ from memory_pipeline.adapters.memory_writer import (
     apply_changes,
 )
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.stored_models import CallCounts
 from memory_pipeline.adapters.tenant_walk import WalkedEpisode
 from memory_pipeline.defs.progress import episode_folded
 from memory_pipeline.defs.resources import memory_database
+from memory_pipeline.domain.model import Usage
 from memory_pipeline.stages.walk import FoldPlan, survivors_of
 
 _PLANS = 3
@@ -112,8 +114,10 @@ def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode | N
     """
     survivors: frozenset[str] = frozenset()
     for attempt in range(1, _PLANS + 1):
+        before = walked.calls.counts if walked.calls else CallCounts()
         plan = walked.plan(survivors)
-        counts = episode_counts(walked, plan)
+        judging = (walked.calls.counts if walked.calls else CallCounts()) - before
+        counts = episode_counts(walked, plan, judging)
         try:
             apply_changes(
                 database, plan.changes, plan.vectors, _stage_records(walked, plan), counts
@@ -147,9 +151,11 @@ def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[dict[str, Any]
     ]
 
 
-def episode_counts(walked: WalkedEpisode, plan: FoldPlan) -> dict[str, Any]:
+def episode_counts(walked: WalkedEpisode, plan: FoldPlan, judging: CallCounts) -> dict[str, Any]:
     """Ids and counts of one episode by stage, without conversation text."""
     changes = plan.changes
+    guarded = walked.guarded
+    usage = Usage() if walked.is_stored else guarded.usage
     outcomes = Counter(final.outcome.outcome.value for final in changes.outcomes)
     verdicts = Counter(j.verdict.value for j in changes.judgements)
     ended = Counter(v.ended_reason.value for v in changes.versions if v.ended_reason)
@@ -159,9 +165,14 @@ def episode_counts(walked: WalkedEpisode, plan: FoldPlan) -> dict[str, Any]:
             "claims": len(walked.guarded.claims),
             "instructions": len(walked.guarded.instructions),
             "uncertainties": len(walked.guarded.uncertainties),
-            "tier": walked.guarded.tier.value,
+            "tier": guarded.tier.value,
+            "tier_reason": guarded.tier_reason,
             "cache_hits": int(walked.is_stored),
-            "model_calls": 0,
+            "requests": len(guarded.request_digests),
+            "prompt_tokens": usage.prompt_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "price_usd": "unpriced" if usage.price_usd is None else round(usage.price_usd, 6),
             "dropped": dict(Counter(o.outcome.value for o in walked.guarded.dropped)),
         },
         "resolved_entities": {
@@ -175,7 +186,15 @@ def episode_counts(walked: WalkedEpisode, plan: FoldPlan) -> dict[str, Any]:
             "pairs": len(plan.distinct.pairs),
             "not_judged": len(plan.distinct.not_judged),
         },
-        "judged_claims": {"pairs": len(plan.distinct.pairs), "verdicts": dict(verdicts)},
+        "judged_claims": {
+            "pairs": len(plan.distinct.pairs),
+            "verdicts": dict(verdicts),
+            "model_calls": judging.misses,
+            "cache_hits": judging.hits,
+            "prompt_tokens": judging.prompt_tokens,
+            "completion_tokens": judging.completion_tokens,
+            "price_usd": "unpriced" if judging.unpriced_calls else round(judging.price_usd, 6),
+        },
         "facts": {
             "status": changes.status,
             "outcomes": dict(outcomes),

@@ -18,10 +18,20 @@ from memory_pipeline.defs.progress import episodes_counted_by
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.defs.zombies import RUN_LOCK_TAG, hold_run_lock
 from memory_pipeline.domain.ids import TenantId
+from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
 
 
 class WalkFailedError(RuntimeError):
     """The run failed; the message is its cause. What was committed stays."""
+
+
+class BudgetStopError(WalkFailedError):
+    """The run stopped because money, tokens or quota are used up; it can go on later (X13)."""
+
+
+_SPEAKING = frozenset(
+    {dg.Failure.__name__, BudgetExhaustedError.__name__, ModelUnavailableError.__name__}
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,9 @@ def run_walk(
             raise_on_error=False,
         )
     if not result.success:
-        raise WalkFailedError(_cause(result))
+        classes, message = _cause(result)
+        error = BudgetStopError if BudgetExhaustedError.__name__ in classes else WalkFailedError
+        raise error(message)
     return run_id
 
 
@@ -84,16 +96,19 @@ def _from_stage(stage: str | None) -> list[dg.AssetKey] | None:
     return [dg.AssetKey(name) for name in STAGES[STAGES.index(stage) :]]
 
 
-def _cause(result: dg.ExecuteInProcessResult) -> str:
-    """The innermost error of the failed step, in one line."""
+def _cause(result: dg.ExecuteInProcessResult) -> tuple[set[str | None], str]:
+    """The classes of the failed step's errors, and the innermost one in one line."""
+    classes: set[str | None] = set()
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error
             while error is not None and error.cause is not None:
+                classes.add(error.cls_name)
                 error = error.cause
             if error is not None:
                 message = " ".join(error.message.split())
                 # Our own failures speak for themselves; other errors are known by their class.
-                is_ours = error.cls_name == dg.Failure.__name__
-                return message.partition(": ")[2] if is_ours else message
-    return "the run failed before its first step"
+                classes.add(error.cls_name)
+                is_ours = error.cls_name in _SPEAKING
+                return classes, message.partition(": ")[2] if is_ours else message
+    return classes, "the run failed before its first step"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory, Tier
 from memory_pipeline.domain.ids import EntityId, MessageId
+from memory_pipeline.domain.model import Usage
 
 USER = "user"
 """The canonical name of the tenant's own person entity (spec X6)."""
@@ -145,6 +146,8 @@ class GuardedGraph(BaseModel):
     tier: Tier = Tier.HEURISTICS
     tier_reason: str = ""
     candidate_count: int = 0
+    request_digests: tuple[str, ...] = ()
+    usage: Usage = Usage()
 
 
 class ResolvedClaim(BaseModel):

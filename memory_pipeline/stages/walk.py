@@ -30,6 +30,7 @@ from memory_pipeline.domain.ids import EpisodeId
 from memory_pipeline.domain.plan import may_end_a_link, plan_changes
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.deduplicate import deduplicate
+from memory_pipeline.stages.extract import extract_with_tier
 from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
 from memory_pipeline.stages.judge import Judge, Question, complete_judgements
 from memory_pipeline.stages.likeness import statement_of
@@ -77,9 +78,12 @@ def extraction_digest(window: Window, known: KnownLists, extractor: Extractor) -
 
 
 def extract_episode(
-    window: Window, known: KnownLists, extractor: Extractor, policy: Policy
+    window: Window, known: KnownLists, extractor: Extractor, policy: Policy, attempt: int = 1
 ) -> GuardedGraph:
-    """Extract and guard one window; small talk needs no extractor (spec X10)."""
+    """Extract and guard one window; small talk needs no extractor (spec X10).
+
+    `attempt` is the number of the episode's try (spec E5).
+    """
     own = window.own_messages()
     if not own:
         return GuardedGraph(tier=Tier.NONE, tier_reason="the user says nothing in this window")
@@ -91,17 +95,21 @@ def extract_episode(
                 NothingSaid(message_id=m.message_id, reason="small_talk") for m in own
             ),
         )
-    return guard(
-        extractor.extract(window, known),
+    tiered = extract_with_tier(extractor, window, known, attempt)
+    guarded = guard(
+        tiered.graph,
         window,
         known,
-        tier=extractor.tier,
-        tier_reason="no model is configured" if extractor.tier is Tier.HEURISTICS else "",
+        tier=tiered.tier,
+        tier_reason=tiered.reason,
         limits=GuardLimits(
             max_facts=policy.max_facts_per_episode,
             object_chars=policy.object_chars,
             quote_chars=policy.quote_chars,
         ),
+    )
+    return guarded.model_copy(
+        update={"request_digests": tiered.request_digests, "usage": tiered.usage}
     )
 
 

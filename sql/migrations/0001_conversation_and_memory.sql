@@ -30,8 +30,10 @@ create table memory.tenants (
     settings        jsonb not null default '{}',
     user_names      text[] not null default '{}',
     stale_from      timestamptz,
+    secret          uuid not null default gen_random_uuid(),
     created_at      timestamptz not null default now()
 );
+comment on column memory.tenants.secret is 'What the fences around its transcripts are derived from.';
 comment on column memory.tenants.user_names is 'Names that mean the user, given at import (--user).';
 comment on column memory.tenants.stale_from is 'Earliest late episode: a replay starts here.';
 

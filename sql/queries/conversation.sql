@@ -210,7 +210,7 @@ returning extraction_attempts;
 
 -- name: tenant_row
 -- Settings and user names of a tenant.
-select tenant_id, settings, user_names, stale_from from memory.tenants
+select tenant_id, settings, user_names, stale_from, secret from memory.tenants
 where tenant_id = %(tenant_id)s;
 
 -- name: all_tenants

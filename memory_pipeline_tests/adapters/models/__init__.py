@@ -1,0 +1,1 @@
+"""Tests of the parts that chat and embeddings share."""

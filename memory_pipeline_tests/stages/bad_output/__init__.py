@@ -1,0 +1,1 @@
+"""Malformed answers of language models, made systematically, and what must be read of them."""
