@@ -30,12 +30,16 @@ def _register() -> None:
 def _known_errors() -> tuple[type[Exception], ...]:
     """Errors that say by themselves what to do; anything else is a bug and shows its traceback."""
     from memory_pipeline.adapters.conversation_store import AmbiguousSpeakerError
+    from memory_pipeline.adapters.environment import EnvironmentValueError
     from memory_pipeline.adapters.generation_store import VectorWidthError
     from memory_pipeline.adapters.local_embedder import EmbedderError
     from memory_pipeline.adapters.migrations import MigrationError
+    from memory_pipeline.adapters.models.endpoint import ModelConfigurationError
     from memory_pipeline.adapters.postgres import DatabaseUnavailableError
     from memory_pipeline.adapters.postgres_errors import EmbeddedPostgresError
     from memory_pipeline.adapters.tenant_settings import UnknownTenantError
+    from memory_pipeline.adapters.workshop import NoModelError
+    from memory_pipeline.domain.model import ModelUnavailableError
     from memory_pipeline.domain.policy import PolicyError
     from memory_pipeline.importers.errors import ExportError
     from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
@@ -45,8 +49,12 @@ def _known_errors() -> tuple[type[Exception], ...]:
         DatabaseUnavailableError,
         EmbeddedPostgresError,
         EmbedderError,
+        EnvironmentValueError,
         ExportError,
         MigrationError,
+        ModelConfigurationError,
+        ModelUnavailableError,
+        NoModelError,
         ParserMissingError,
         PolicyError,
         UnknownTenantError,

@@ -170,6 +170,8 @@ def run(
                 store, tenant_id, first=first, last=last, stage=stage, context_stride=context_stride
             )
         except CommandError as error:
+            if error.exit_code == ExitCode.BUDGET_EXHAUSTED:
+                raise  # the next tenant would only meet the same end
             failures.append(f"{tenant_id}: {error.message}")
             continue
         total += count
@@ -191,7 +193,7 @@ def run_tenant(
     context_stride: int | None = None,
 ) -> int:
     """One Dagster run over a tenant's open episodes; how many it processed."""
-    from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk
+    from memory_pipeline.defs.runs import BudgetStopError, RunOptions, WalkFailedError, run_walk
 
     _check_stage(stage)
     store.set_aside_late(tenant_id)
@@ -215,9 +217,11 @@ def run_tenant(
         try:
             run_walk(session.dagster_instance(), tenant_id, first, last, options)
         except WalkFailedError as error:
+            is_spent = isinstance(error, BudgetStopError)
             raise CommandError(
                 f"{error} ({count[0]} of {len(open_ordinals)} episodes are done and kept; "
-                "run again to go on)"
+                "run again to go on)",
+                ExitCode.BUDGET_EXHAUSTED if is_spent else ExitCode.FAILED,
             ) from error
     return count[0]
 

@@ -59,7 +59,7 @@ class Usage(BaseModel):
 
 
 class ModelAnswer(BaseModel):
-    """The raw text a model returned. `finish_reason` as the endpoint gives it (`stop`, `length`)."""
+    """The raw text a model returned; `finish_reason` as the endpoint gives it (`stop`, ...)."""
 
     model_config = ConfigDict(frozen=True)
 

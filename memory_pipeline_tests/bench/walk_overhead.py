@@ -96,7 +96,7 @@ def measure(server_url: str, dagster_url: str, storage: str, count: int) -> str:
     from memory_pipeline.defs.runs import run_walk
 
     extractor = ScriptedExtractor()
-    workshop._extractor = lambda: extractor  # type: ignore[assignment]
+    workshop._heuristics = lambda: extractor  # type: ignore[assignment]
     migrate(server_url, migrations_folder())
     database = Database(server_url)
     store = ConversationStore(database)
