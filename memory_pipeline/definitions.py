@@ -6,6 +6,7 @@ Belongs here: putting assets, jobs, sensors and resources together. Does not: an
 import dagster as dg
 
 from memory_pipeline.adapters.database_urls import memory_url
+from memory_pipeline.defs.assets.episode_summaries import episode_summaries
 from memory_pipeline.defs.assets.walked_episodes import walked_episodes
 from memory_pipeline.defs.checks import memory_checks
 from memory_pipeline.defs.jobs import check_memory, walk_episodes
@@ -15,7 +16,7 @@ from memory_pipeline.defs.sensors import new_episodes, sweep
 from memory_pipeline.defs.zombies import run_lock_executor
 
 defs = dg.Definitions(
-    assets=[walked_episodes],
+    assets=[walked_episodes, episode_summaries],
     asset_checks=[memory_checks],
     jobs=[walk_episodes, check_memory],
     schedules=[nightly_checks],

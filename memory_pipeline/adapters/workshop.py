@@ -14,6 +14,7 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import check_vector_width
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
+from memory_pipeline.adapters.summary_writer import SummaryWriter
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.adapters.tenant_walk import Workshop
 from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID, Embedder
@@ -128,6 +129,23 @@ def _models(asker: StoredChatModel, secret: bytes) -> tuple[Extractor, Judge]:
         _heuristics_if_there(),
     )
     return extractor, ModelJudge(asker, fast, secret)
+
+
+def open_summary_writer(database: Database, tenant_id: TenantId) -> SummaryWriter | None:
+    """Writes the tenant's summaries; None without a model, which alone can write them."""
+    from memory_pipeline.stages.summarise import Summariser
+
+    model = environment.fast_model()
+    if model is None:
+        return None
+    asker, secret = tenant_asker(database, tenant_id), tenant_secret(database, tenant_id)
+    return SummaryWriter(
+        database,
+        tenant_id,
+        Summariser(asker, model, secret),
+        _embedder(database, tenant_id),
+        environment.model_concurrency(),
+    )
 
 
 def make_recipe(policy: Policy, embedding_profile: str, extractor: str, judge: str) -> Recipe:

@@ -5,6 +5,8 @@ an ordinal is, and which episodes exist, is not known here.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +22,7 @@ __all__ = [
     "Cell",
     "GridSize",
     "grid_size",
+    "ordinals_by_tenant",
     "ordinals_of",
     "packing_to_set",
     "parse_partition_key",
@@ -126,6 +129,15 @@ def ordinals_of(partition_number: int, episodes_per_partition: int = 1) -> range
         raise ValueError("partition numbers and packing count from 1")
     first = (partition_number - 1) * episodes_per_partition + 1
     return range(first, first + episodes_per_partition)
+
+
+def ordinals_by_tenant(keys: Iterable[str]) -> dict[str, frozenset[int]]:
+    """Which ordinals of which tenant the partition keys stand for, tenants sorted."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for key in keys:
+        cell = parse_partition_key(key)
+        wanted[cell.tenant].update(ordinals_of(cell.partition_number))
+    return {tenant: frozenset(wanted[tenant]) for tenant in sorted(wanted)}
 
 
 def range_tags(tenant: str, first: int, last: int) -> dict[str, str]:

@@ -9,8 +9,9 @@ import dagster as dg
 
 from memory_pipeline.adapters.database_urls import memory_url
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.summary_writer import SummaryWriter
 from memory_pipeline.adapters.tenant_walk import TenantWalk, Workshop
-from memory_pipeline.adapters.workshop import open_workshop
+from memory_pipeline.adapters.workshop import open_summary_writer, open_workshop
 from memory_pipeline.domain.ids import TenantId
 
 
@@ -37,6 +38,10 @@ class WalkResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         """The parts of one tenant's walk."""
         settings = {} if self.context_stride is None else {"context_stride": self.context_stride}
         return open_workshop(self.database(), tenant_id, settings)
+
+    def summary_writer(self, tenant_id: TenantId) -> SummaryWriter | None:
+        """Writes one tenant's summaries; None when no model is configured."""
+        return open_summary_writer(self.database(), tenant_id)
 
     def walk(self, tenant_id: TenantId) -> TenantWalk:
         """The walk over one tenant's open episodes."""

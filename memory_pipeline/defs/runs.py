@@ -10,6 +10,7 @@ from uuid import uuid4
 import dagster as dg
 
 from memory_pipeline.adapters.database_urls import memory_url
+from memory_pipeline.defs.assets.episode_summaries import episode_summaries
 from memory_pipeline.defs.assets.walked_episodes import FOLD_IO, STAGES, walked_episodes
 from memory_pipeline.defs.io_managers import FoldIOManager
 from memory_pipeline.defs.jobs import WALK_JOB, walk_episodes
@@ -67,7 +68,9 @@ def run_walk(
     """
     options = options or RunOptions()
     job = dg.Definitions(
-        assets=[walked_episodes], jobs=[walk_episodes], resources=walk_resources(options.walks)
+        assets=[walked_episodes, episode_summaries],
+        jobs=[walk_episodes],
+        resources=walk_resources(options.walks),
     ).resolve_job_def(WALK_JOB)
     run_id = str(uuid4())
     tags = range_tags(tenant_id, partition_number_of(first), partition_number_of(last))

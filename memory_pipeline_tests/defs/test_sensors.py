@@ -240,4 +240,4 @@ def test_the_definitions_load_and_validate_without_a_warning_or_a_database() -> 
         [sys.executable, "-c", _LOAD], capture_output=True, text=True, check=False, env=clean
     )
     assert done.stderr == ""
-    assert done.stdout.split() == ["ExecutorDefinition", "in_process", "1"]
+    assert done.stdout.split() == ["ExecutorDefinition", "in_process", "2"]

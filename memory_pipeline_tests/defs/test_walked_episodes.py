@@ -15,6 +15,7 @@ from memory_pipeline.adapters.memory_writer import OutOfOrderError, apply_change
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_walk import TenantWalk
 from memory_pipeline.defs import io_managers, resources
+from memory_pipeline.defs.assets.episode_summaries import episode_summaries
 from memory_pipeline.defs.assets.walked_episodes import STAGES, walked_episodes
 from memory_pipeline.defs.jobs import WALK_JOB, walk_episodes
 from memory_pipeline.defs.partitions import (
@@ -80,7 +81,7 @@ def run(
 def run_box(instance: dg.DagsterInstance, first: str, last: str) -> dg.ExecuteInProcessResult:
     """What the UI launches for a selection over several tenants."""
     job = dg.Definitions(
-        assets=[walked_episodes], jobs=[walk_episodes], resources=walk_resources(ScriptedWalks())
+        assets=[walked_episodes, episode_summaries], jobs=[walk_episodes], resources=walk_resources(ScriptedWalks())
     ).resolve_job_def(WALK_JOB)
     return job.execute_in_process(
         instance=instance,

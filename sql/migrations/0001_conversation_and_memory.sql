@@ -93,6 +93,8 @@ create table memory.episodes (
         check (summary_status in ('pending', 'done', 'failed', 'skipped')),
     summary_attempts    integer not null default 0,
     summary             jsonb,
+    summary_embedding   halfvec(384),
+    summary_error       text,
     leased_by           text,
     leased_until        timestamptz,
     created_at          timestamptz not null default now(),

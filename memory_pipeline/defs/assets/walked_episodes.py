@@ -4,8 +4,7 @@ Belongs here: the multi_asset and how partitions map to episodes. Does not: the 
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -23,8 +22,7 @@ from memory_pipeline.defs.dagster_internals import (
 from memory_pipeline.defs.io_managers import EpisodeStream, FoldedEpisode, Receipt, Walked
 from memory_pipeline.defs.partitions import (
     EPISODE_GRID,
-    ordinals_of,
-    parse_partition_key,
+    ordinals_by_tenant,
     partition_key,
     partition_number_of,
 )
@@ -97,7 +95,10 @@ class _Report:
         self._walks = walks
         # Read once: Dagster looks the whole range up in its database at every call.
         partition_keys = context.partition_keys
-        self._wanted = _ordinals_by_tenant(partition_keys)
+        self._wanted = {
+            TenantId(tenant): ordinals
+            for tenant, ordinals in ordinals_by_tenant(partition_keys).items()
+        }
         self._shows_text = len(partition_keys) == 1 and environment.event_text() == "single"
         self._folded: dict[tuple[TenantId, int], Mapping[str, Any]] = {}
 
@@ -169,15 +170,6 @@ class _Report:
             # The database may be what made the run fail: that error is the one to show.
             self._context.log.warning(f"can't tell which episodes of {tenant_id} were done before")
             return {}
-
-
-def _ordinals_by_tenant(keys: Sequence[str]) -> dict[TenantId, frozenset[int]]:
-    """Which ordinals of which tenant the partition keys stand for, tenants sorted."""
-    wanted: dict[TenantId, set[int]] = defaultdict(set)
-    for key in keys:
-        cell = parse_partition_key(key)
-        wanted[TenantId(cell.tenant)].update(ordinals_of(cell.partition_number))
-    return {tenant: frozenset(wanted[tenant]) for tenant in sorted(wanted)}
 
 
 def _rest(status: str | None) -> dict[str, Any]:
