@@ -232,6 +232,12 @@ class ConversationStore:
                 {"tenant_id": tenant_id, "worker": _WORKER, "minutes": policy.lease_minutes},
             )
 
+    def release_leases(self, tenant_id: TenantId) -> None:
+        """Give back what this worker holds and has not folded (spec E5)."""
+        with self._database.tenant_pipeline(tenant_id) as connection:
+            execute(connection, "without_waiting_for_disk")
+            execute(connection, "release_leases", {"tenant_id": tenant_id, "worker": _WORKER})
+
     def windows(self, tenant_id: TenantId, episodes: Sequence[Row]) -> list[Window]:
         """The windows of some rows of `walk_episodes`, in their order, in one round trip."""
         with self._database.tenant_reads(tenant_id) as connection:

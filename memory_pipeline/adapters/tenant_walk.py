@@ -6,24 +6,31 @@ Does not: the stages' rules, the write, Dagster.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
+from typing import Final
+
+import psycopg
 
 from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
 from memory_pipeline.adapters.generation_store import open_live_generation
 from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
+from memory_pipeline.adapters.models.endpoint import ModelConfigurationError
 from memory_pipeline.adapters.postgres import Database, Row
-from memory_pipeline.adapters.stored_models import StoredChatModel
-from memory_pipeline.domain.claim import GuardedGraph
+from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
+from memory_pipeline.domain.claim import USER, GuardedGraph
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder, find_profile
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.ids import EpisodeId, TenantId
+from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.domain.recipe import Recipe
 from memory_pipeline.stages.judge import Judge
+from memory_pipeline.stages.likeness import statement_of
 from memory_pipeline.stages.ports import ExtractionError, Extractor
 from memory_pipeline.stages.walk import Folder, FoldPlan, extract_episode, extraction_digest
 
@@ -56,7 +63,10 @@ class _Extraction:
     is_given_up: bool = False
 
 
-_Result = _Extraction | ExtractionError | MissingExtractionError
+_Result = _Extraction | RuntimeError
+
+_STOPS: Final = (BudgetExhaustedError, ModelUnavailableError, ModelConfigurationError)
+"""Ends of a run that are no episode's fault: no attempt is counted (spec E5, X13)."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +149,20 @@ class TenantWalk:
 
         Raises `OutOfOrderError` before any work when an open episode outside `ordinals` comes
         before one inside, `ExtractionError` when an episode fails under its cap, which defers all
-        behind it, and `MissingExtractionError` when none is stored and none may be made.
+        behind it, and `MissingExtractionError` when none is stored and none may be made. What the
+        models raise is let through once all that was extracted before is folded.
         """
         self._check_turn(ordinals)
+        try:
+            yield from self._strides(ordinals, may_extract=may_extract)
+        finally:
+            # Or whoever comes after the lease's end would take this for a lost worker (spec E5).
+            with suppress(psycopg.Error):
+                self._conversations.release_leases(self._tenant_id)
+
+    def _strides(
+        self, ordinals: frozenset[int] | None, *, may_extract: bool
+    ) -> Iterator[WalkedEpisode]:
         last: int | None = None
         while strides := self._conversations.take_strides(
             self._tenant_id, self.generation_id, self._workshop.policy, ordinals
@@ -185,10 +206,12 @@ class TenantWalk:
             extracted = self._extract_all(episodes, windows, known, stored)
         else:
             extracted = self._stored_only(episodes, stored)
+        self._embed_ahead([r.guarded for r in extracted.values() if isinstance(r, _Extraction)])
+        stop = next((r for r in extracted.values() if isinstance(r, _STOPS)), None)
         for row in episodes:
             result = extracted[EpisodeId(row["episode_id"])]
             if isinstance(result, RuntimeError):
-                raise result
+                raise stop or result
             yield WalkedEpisode(
                 tenant_id=self._tenant_id,
                 episode_id=EpisodeId(row["episode_id"]),
@@ -201,6 +224,16 @@ class TenantWalk:
                 folder=self._folder,
                 calls=self._workshop.calls,
             )
+
+    def _embed_ahead(self, graphs: Sequence[GuardedGraph]) -> None:
+        """Ask an endpoint once for the vectors of a stride; its folds then find them stored."""
+        embedder = self._workshop.embedder
+        if not isinstance(embedder, StoredEmbedder) or len(graphs) <= 1:
+            return
+        names = {m.name for graph in graphs for m in graph.mentions} - {USER}
+        statements = {statement_of(claim) for graph in graphs for claim in graph.claims}
+        if names or statements:
+            embedder.embed(sorted(names | statements))
 
     def _is_at_cap(self, attempts: int) -> bool:
         return attempts >= self._workshop.policy.extraction_attempts
@@ -250,6 +283,8 @@ class TenantWalk:
             episode_id = task.window.episode_id
             if isinstance(result, ExtractionError):
                 results[episode_id] = self._failure(task.window, task.digest, result)
+            elif isinstance(result, RuntimeError):
+                results[episode_id] = result
             else:
                 new[episode_id] = _Extraction(result, task.digest)
         if new:
@@ -272,8 +307,13 @@ class TenantWalk:
         )
         return _given_up(digest) if self._is_at_cap(attempts) else error
 
-    def _run_extractor(self, todo: Sequence[_Task]) -> list[GuardedGraph | ExtractionError]:
-        def extract(item: _Task) -> GuardedGraph | ExtractionError:
+    def _run_extractor(self, todo: Sequence[_Task]) -> list[GuardedGraph | RuntimeError]:
+        """A graph or an error for each; what stops the run keeps the rest from being asked."""
+        stops: list[RuntimeError] = []
+
+        def extract(item: _Task) -> GuardedGraph | RuntimeError:
+            if stops:
+                return stops[0]
             try:
                 return extract_episode(
                     item.window,
@@ -283,6 +323,9 @@ class TenantWalk:
                     item.attempt,
                 )
             except ExtractionError as error:
+                return error
+            except _STOPS as error:
+                stops.append(error)
                 return error
 
         if len(todo) <= 1:

@@ -21,9 +21,9 @@ app = typer.Typer(
 
 
 def _register() -> None:
-    from memory_pipeline.cli import demo, ingest, reading, server
+    from memory_pipeline.cli import demo, ingest, local_model, reading, server
 
-    for module in (demo, ingest, reading, server):
+    for module in (demo, ingest, local_model, reading, server):
         module.register(app)
 
 

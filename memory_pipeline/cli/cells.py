@@ -39,6 +39,7 @@ def page() -> Console:
 
 
 def make_table(*columns: str) -> Table:
+    """An empty table; columns of ids, dates and states stay whole."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
         # Short columns stay whole, so that only text wraps.
@@ -48,6 +49,7 @@ def make_table(*columns: str) -> Table:
 
 
 def titled(title: str, table: Table) -> Table | None:
+    """The table under its title, or None when it has no row."""
     if not table.row_count:
         return None
     table.title = title
@@ -56,16 +58,19 @@ def titled(title: str, table: Table) -> Table | None:
 
 
 def or_nothing(table: Table, nothing: str) -> RenderableType:
+    """The table, or a line in its place when it has no row."""
     return table if table.row_count else Text(nothing, "dim")
 
 
 def period_cell(start: datetime | None, end: datetime | None) -> Text:
+    """Both days, an open end as dots."""
     if start is None and end is None:
         return Text(_UNBOUNDED)
     return Text(f"{_day(start)} → {_day(end)}")
 
 
 def date_cell(instant: datetime | None) -> Text:
+    """The day, empty for none."""
     return Text(_day(instant) if instant else "")
 
 
@@ -74,17 +79,25 @@ def _day(instant: datetime | None) -> str:
 
 
 def status_cell(status: str) -> Text:
+    """A state in its colour."""
     return Text(harmless(status), STYLES.get(status, ""))
 
 
 def number_cell(number: int | None) -> Text:
+    """A number, empty for none."""
     return Text("" if number is None else str(number))
 
 
 def text_cell(text: str) -> Text:
+    """Stored text, harmless."""
     return Text(harmless(text))
 
 
 def harmless(text: str) -> str:
     """Stored text without line breaks and control characters, which could forge output."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def harmless_lines(text: str) -> str:
+    """As `harmless`, but for text of several lines, which keeps them."""
+    return "\n".join(map(harmless, text.split("\n")))

@@ -1,7 +1,7 @@
-"""Commands that read memory: facts, lists, ledger, digest, explain, why-not.
+"""Commands that read memory: facts, lists, ledger, digest, recipes, explain, why-not.
 
 Belongs here: arguments, JSON, exit codes. Does not: what is read (reading) and how tables look
-(cli/reading_tables).
+(cli/reading_tables, cli/explain_tables).
 """
 
 import json
@@ -19,6 +19,7 @@ from memory_pipeline.domain.ids import TenantId
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from memory_pipeline.reading.scope import Reading
 
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command()(uncertainties)
     app.command()(ledger)
     app.command()(digest)
+    app.command()(recipes)
     app.command()(explain)
     app.command(name="why-not")(why_not)
 
@@ -178,31 +180,98 @@ def digest(tenant: TenantOption, as_json: JsonFlag = False) -> None:
         sys.stdout.write(found + "\n")
 
 
-def explain(
-    fact: Annotated[
-        str, typer.Argument(metavar="FACT_ID", help="The id, or its first digits as facts shows.")
-    ],
+def recipes(
     tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Whose fact it is; else it is looked for.")
+        str | None, typer.Option("--tenant", help="Whose recipes; else those of all tenants.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Why a fact is believed: its words, candidates, verdicts, versions and relatives.
+    """What shapes memory: models, prompts, guards and settings, since when, for how many episodes.
+
+    Example: memory-pipeline recipes --tenant acme/user_42
+    """
+    from memory_pipeline.cli.reading_tables import recipes_tables
+    from memory_pipeline.reading.recipes import read_recipes
+
+    with _known_failures():
+        rows = read_recipes(session.memory_database(), TenantId(tenant) if tenant else None)
+    if as_json:
+        _print_json([row.model_dump(mode="json") for row in rows])
+    else:
+        _print_tables(recipes_tables(rows))
+
+
+def explain(
+    fact: Annotated[
+        str | None,
+        typer.Argument(metavar="[FACT_ID]", help="The id, or its first digits as facts shows."),
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Whose fact it is; else it is looked for.")
+    ] = None,
+    with_requests: Annotated[
+        bool,
+        typer.Option("--request", help="What models were asked too, and what they answered."),
+    ] = False,
+    episode: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --request, in place of a fact: the ordinal of an episode. Shows what a "
+            "model was asked to extract from it, or would be.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Why a fact is believed: its words, candidates, verdicts, versions, relatives, extractions.
 
     Example: memory-pipeline explain 3f2a9c1e --tenant acme/user_42
+
+    Example: memory-pipeline explain --request --tenant acme/user_42 --episode 3
     """
-    from memory_pipeline.cli.reading_tables import explanation_tables
+    if episode is not None:
+        if fact is not None or tenant is None or not with_requests:
+            raise CommandError(
+                "--episode goes with --request and --tenant, and without a fact",
+                ExitCode.WRONG_USAGE,
+            )
+        _explain_episode(TenantId(tenant), episode, as_json)
+    elif fact is None:
+        raise CommandError(
+            "say which fact, or --request --tenant NAME --episode N", ExitCode.WRONG_USAGE
+        )
+    else:
+        _explain_fact(fact, TenantId(tenant) if tenant else None, with_requests, as_json)
+
+
+def _explain_fact(
+    fact: str, tenant_id: TenantId | None, with_requests: bool, as_json: bool
+) -> None:
+    from memory_pipeline.cli.explain_tables import explanation_tables, request_texts
     from memory_pipeline.reading.explain import explain as explain_fact
     from memory_pipeline.reading.explain import find_fact
 
     with _known_failures():
         database = session.memory_database()
-        tenant_id = TenantId(tenant) if tenant else None
-        explanation = explain_fact(database, *find_fact(database, fact, tenant_id))
+        found = find_fact(database, fact, tenant_id)
+        explanation = explain_fact(database, *found, with_requests=with_requests)
     if as_json:
         _print_json(explanation.model_dump(mode="json"))
     else:
-        _print_tables(explanation_tables(explanation))
+        texts = request_texts(explanation.requests) if with_requests else []
+        _print_tables(explanation_tables(explanation), texts)
+
+
+def _explain_episode(tenant_id: TenantId, ordinal: int, as_json: bool) -> None:
+    from memory_pipeline.cli.explain_tables import episode_head, request_texts
+    from memory_pipeline.reading.requests import read_episode_requests
+
+    with _known_failures():
+        found = read_episode_requests(session.memory_database(), tenant_id, ordinal)
+    if as_json:
+        _print_json(found.model_dump(mode="json"))
+    else:
+        _print_tables(episode_head(found), request_texts(found.requests))
 
 
 def why_not(
@@ -214,8 +283,8 @@ def why_not(
 
     Example: memory-pipeline why-not "moving to Porto" --tenant acme/user_42
     """
-    from memory_pipeline.cli.reading_tables import traces_table
-    from memory_pipeline.reading.explain import why_not as traces_of
+    from memory_pipeline.cli.explain_tables import traces_table
+    from memory_pipeline.reading.why_not import why_not as traces_of
 
     with _known_failures():
         rows = traces_of(session.memory_database(), TenantId(tenant), text)
@@ -264,9 +333,12 @@ def _print_json(document: object) -> None:
     sys.stdout.write(json.dumps(document) + "\n")
 
 
-def _print_tables(parts: Sequence["RenderableType"]) -> None:
-    from memory_pipeline.cli.reading_tables import page
+def _print_tables(parts: Sequence["RenderableType"], texts: Sequence["Text"] = ()) -> None:
+    """Print tables, then texts: for a person to the width, into a file line by line as they are."""
+    from memory_pipeline.cli.cells import page
 
     console = page()
     for part in parts:
         console.print(part)
+    for text in texts:
+        console.print(text, soft_wrap=not console.is_terminal)

@@ -3,6 +3,34 @@
 Belongs here: columns and their order. Does not: shared cells (cells), explain (explain_tables).
 """
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from memory_pipeline.cli.cells import (
+    SHORT_ID,
+    date_cell,
+    harmless,
+    harmless_lines,
+    make_table,
+    number_cell,
+    or_nothing,
+    period_cell,
+    status_cell,
+    text_cell,
+    titled,
+)
+from memory_pipeline.reading.facts import FactRow
+from memory_pipeline.reading.ledger import Ledger
+from memory_pipeline.reading.lists import EntityRow, EpisodeRow, InstructionRow, UncertaintyRow
+from memory_pipeline.reading.recipes import RecipeRow
+
+_DIGEST = re.compile(r"\b([0-9a-f]{16})[0-9a-f]{48}\b")
+"""Its beginning is enough to tell prompts apart; the whole digest is in the JSON."""
+
+
 def facts_table(rows: Sequence[FactRow], *, with_history: bool) -> RenderableType:
     """Facts; with history each version with when it was known, the fact as one sentence."""
     return _history_table(rows) if with_history else _present_table(rows)
@@ -133,3 +161,41 @@ def _with_parts(
         if name == "nothing_durable":
             for reason, part in reasons.items():
                 yield Text(f"  {harmless(reason)}", "dim"), part
+
+
+def recipes_tables(rows: Sequence[RecipeRow]) -> list[RenderableType]:
+    """Who used which recipe since when, then what each recipe consists of."""
+    table = make_table(
+        "Id", "Tenant", "Since", "Episodes", "Status", "Changed since the one before"
+    )
+    for row in rows:
+        table.add_row(
+            text_cell(row.recipe_id),
+            text_cell(row.tenant),
+            date_cell(row.since),
+            number_cell(row.folds),
+            status_cell("live") if row.is_live else text_cell("earlier"),
+            text_cell(", ".join(row.changes)),
+        )
+    distinct = {row.recipe_id: row for row in rows}
+    return [
+        or_nothing(table, "no recipes yet: memory-pipeline run"),
+        *map(_recipe, distinct.values()),
+    ]
+
+
+def _recipe(row: RecipeRow) -> RenderableType:
+    table = make_table("Part", "Is")
+    parts = {
+        "extractor": row.extractor.replace("; ", "\n"),
+        "judge": row.judge,
+        "guard": row.guard,
+        "resolver": row.resolver,
+        "embedding profile": row.embedding_profile,
+        "prompts": "\n".join(f"{prompt.label}  {prompt.digest[:16]}" for prompt in row.prompts),
+        "settings": ", ".join(f"{name} {value}" for name, value in row.settings.items()),
+    }
+    for name, text in parts.items():
+        if text:
+            table.add_row(name, Text(_DIGEST.sub(r"\1", harmless_lines(text))))
+    return titled(f"Recipe {row.recipe_id}", table) or table

@@ -1,20 +1,19 @@
-"""One fact in depth, and what became of words that are no fact (spec Q2).
+"""One fact in depth: who said it, what was decided, what was asked of models (spec Q2).
 
-Belongs here: explain and why-not as values. Does not: lists of facts (reading/facts), the account
-of all messages (reading/ledger).
+Belongs here: finding a fact, its explanation as values. Does not: lists of facts (reading/facts),
+what is no fact (reading/why_not), requests themselves (reading/requests).
 """
 
-import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
-from memory_pipeline.adapters.postgres import Database, Row, execute
+from memory_pipeline.adapters.postgres import Database, execute
 from memory_pipeline.domain.fact import FactStatus
 from memory_pipeline.domain.ids import FactId, TenantId
+from memory_pipeline.domain.model import Usage
 from memory_pipeline.reading.facts import status_of
-from memory_pipeline.reading.ledger import MessageEnd, end_of_message
+from memory_pipeline.reading.requests import RequestShown, read_judge_requests, read_requests
 from memory_pipeline.reading.scope import (
     Instant,
     NotFoundError,
@@ -24,8 +23,6 @@ from memory_pipeline.reading.scope import (
 )
 
 _HEX_DIGITS = 32
-_MATCHES = 50
-"""Lines of each kind that `why_not` gives at most."""
 
 
 class VersionLine(Reading):
@@ -109,8 +106,22 @@ class RelatedFact(Reading):
     valid_until: Instant | None
 
 
+class ExtractionLine(Reading):
+    """What extracted an episode that says the fact: tier, why lower ones were left, cost.
+
+    `request_digests` name the model requests made, that of the answer last; `models` gave them.
+    """
+
+    episode: int
+    tier: str
+    tier_reason: str
+    models: tuple[str, ...]
+    request_digests: tuple[str, ...]
+    usage: Usage
+
+
 class Explanation(Reading):
-    """Everything memory holds about one fact of one tenant."""
+    """Everything memory holds about one fact of one tenant; `requests` only where asked for."""
 
     tenant: str
     fact_id: UUID
@@ -121,21 +132,8 @@ class Explanation(Reading):
     candidates: tuple[CandidateLine, ...]
     verdicts: tuple[VerdictLine, ...]
     related: tuple[RelatedFact, ...]
-
-
-class Trace(Reading):
-    """What became of something that holds the words asked for.
-
-    `outcome` is a candidate's outcome, a message's end or `open` / `resolved`.
-    """
-
-    kind: Literal["candidate", "message", "uncertainty"]
-    outcome: str
-    detail: str
-    quote: str
-    episode: int | None
-    fact_id: UUID | None = None
-    message_id: UUID | None = None
+    extractions: tuple[ExtractionLine, ...]
+    requests: tuple[RequestShown, ...] = ()
 
 
 def find_fact(
@@ -169,13 +167,16 @@ def find_fact(
     return TenantId(rows[0]["tenant_id"]), FactId(rows[0]["fact_id"])
 
 
-def explain(database: Database, tenant_id: TenantId, fact_id: FactId) -> Explanation:
-    """Versions, evidence, candidates, verdicts and related facts of one fact.
+def explain(
+    database: Database, tenant_id: TenantId, fact_id: FactId, *, with_requests: bool = False
+) -> Explanation:
+    """Versions, evidence, candidates, verdicts, related facts and extractions of one fact.
 
-    Raises `NotFoundError` for an unknown tenant or fact.
+    With requests also what models were asked: to extract the episodes that say it, and to judge
+    its pairs. Raises `NotFoundError` for an unknown tenant or fact.
     """
     keys = {"fact_id": fact_id}
-    versions, evidence, candidates, verdicts, related = read(
+    versions, evidence, candidates, verdicts, related, extractions = read(
         database,
         tenant_id,
         ("explain_versions", keys),
@@ -183,6 +184,7 @@ def explain(database: Database, tenant_id: TenantId, fact_id: FactId) -> Explana
         ("explain_candidates", keys),
         ("explain_verdicts", keys),
         ("explain_related", keys),
+        ("explain_extractions", keys),
     )
     if not versions:
         raise NotFoundError(
@@ -191,7 +193,7 @@ def explain(database: Database, tenant_id: TenantId, fact_id: FactId) -> Explana
         )
     now = datetime.now(UTC)
     lines = tuple(VersionLine(**row, status=status_of(row, now)) for row in versions)
-    return Explanation(
+    found = Explanation(
         tenant=tenant_id,
         fact_id=fact_id,
         statement=versions[0]["statement"],
@@ -201,86 +203,23 @@ def explain(database: Database, tenant_id: TenantId, fact_id: FactId) -> Explana
         candidates=tuple(CandidateLine.model_validate(row) for row in candidates),
         verdicts=tuple(VerdictLine.model_validate(row) for row in verdicts),
         related=tuple(RelatedFact.model_validate(row) for row in related),
+        extractions=tuple(ExtractionLine.model_validate(row) for row in extractions),
     )
+    if not with_requests:
+        return found
+    return found.model_copy(update={"requests": _requests_behind(database, tenant_id, found)})
 
 
-def why_not(database: Database, tenant_id: TenantId, text: str) -> list[Trace]:
-    """What became of the candidates, open points and messages that hold the words of `text`.
-
-    Letter case does not matter. Those that hold the most of the words come back, if that is at
-    least half of them, best kind of answer first; at most 50 of each kind. Raises `NotFoundError`
-    for an unknown tenant, `UnreadableError` for a text without words.
-    """
-    words = list(dict.fromkeys(re.findall(r"[\w']+", text.lower())))
-    if not words:
-        raise UnreadableError("say which words to look for")
-    keys = {"words": words, "limit": _MATCHES}
-    candidates, doubts, messages = read(
-        database,
-        tenant_id,
-        ("matching_candidates", keys),
-        ("matching_uncertainties", keys),
-        ("matching_messages", keys),
-    )
-    best = max((row["hits"] for row in (*candidates, *doubts, *messages)), default=0)
-    return [
-        *map(_candidate_trace, _with_hits(candidates, best)),
-        *map(_doubt_trace, _with_hits(doubts, best)),
-        *map(_message_trace, _with_hits(messages, best)),
+def _requests_behind(
+    database: Database, tenant_id: TenantId, found: Explanation
+) -> tuple[RequestShown, ...]:
+    digests = [digest for line in found.extractions for digest in line.request_digests]
+    pairs = [
+        (line.believed, line.newcomer)
+        for line in found.verdicts
+        if line.judge == "model" and line.believed and line.newcomer
     ]
-
-
-def _with_hits(rows: Sequence[Row], hits: int) -> list[Row]:
-    return [row for row in rows if row["hits"] == hits]
-
-
-def _candidate_trace(row: Row) -> Trace:
-    statement = f"{row['subject']} {row['predicate']} {row['object']}"
-    return Trace(
-        kind="candidate",
-        outcome=row["outcome"],
-        detail=f"{statement}: {row['detail']}" if row["detail"] else statement,
-        quote=row["quote"],
-        episode=row["episode"],
-        fact_id=row["fact_id"],
-        message_id=row["message_id"],
-    )
-
-
-def _doubt_trace(row: Row) -> Trace:
-    resolved_by = row["resolved_by"]
-    settled = f" (settled by episode {resolved_by})" if resolved_by is not None else ""
-    return Trace(
-        kind="uncertainty",
-        outcome="open" if resolved_by is None else "resolved",
-        detail=f"{row['about']}: {row['reason']}{settled}",
-        quote="",
-        episode=row["episode"],
-        message_id=row["message_id"],
-    )
-
-
-_SAYINGS = {
-    MessageEnd.NOT_THE_USER: "only what the user says can be evidence",
-    MessageEnd.LATE: "its episode came late and waits for a replay",
-    MessageEnd.GIVEN_UP: "its episode was given up after failed attempts",
-    MessageEnd.PENDING: "its episode is not processed yet: memory-pipeline run",
-    MessageEnd.EVIDENCE: "it is evidence of facts",
-    MessageEnd.INSTRUCTION: "it gives an instruction",
-    MessageEnd.UNCERTAIN: "what it says is kept as an open point",
-    MessageEnd.DROPPED: "its candidates were dropped",
-    MessageEnd.UNACCOUNTED: "nobody wrote down what became of it: memory-pipeline ledger",
-}
-
-
-def _message_trace(row: Row) -> Trace:
-    end = end_of_message(row)
-    detail = row["reason"] if end is MessageEnd.NOTHING_DURABLE else _SAYINGS[end]
-    return Trace(
-        kind="message",
-        outcome=end.value,
-        detail=f"{detail} ({row['error']})" if row["error"] else detail,
-        quote=row["text"],
-        episode=row["episode"],
-        message_id=row["message_id"],
+    return (
+        *read_requests(database, tenant_id, digests),
+        *read_judge_requests(database, tenant_id, pairs),
     )

@@ -220,7 +220,8 @@ def test_a_lease_that_is_not_over_is_inherited_with_the_time_it_has_left(
     leave_to_a_lost_worker(database_url, minutes_left=3)
     until = "select leased_until from memory.episodes"
     before = scalar(database_url, until)
-    next(TenantWalk(workshop(database, extractor), TENANT).walk())
+    walk = TenantWalk(workshop(database, extractor), TENANT).walk()
+    next(walk)
     assert scalar(database_url, until) == before
     assert scalar(database_url, "select extraction_attempts from memory.episodes") == 0
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import typer
+from psycopg.types.json import Jsonb
 from typer.testing import CliRunner, Result
 
 from memory_pipeline.adapters.postgres import Database
@@ -176,6 +177,7 @@ def test_why_not_lists_what_became_of_the_words(database: Database) -> None:
         ("instructions", "--tenant", ANN),
         ("uncertainties", "--tenant", ANN),
         ("ledger", "--tenant", ANN),
+        ("recipes", "--tenant", ANN),
         ("why-not", "I", "--tenant", ANN),
     ],
 )
@@ -201,7 +203,73 @@ def test_explain_shows_every_ground_of_a_fact(database: Database) -> None:
         assert part in shown
 
 
-@pytest.mark.parametrize("command", [*_LISTS, "explain", "why-not"])
+def test_explain_prints_an_episodes_request_without_any_model(database: Database) -> None:
+    remember(database, ANN, *HISTORY)
+    shown = run("explain", "--request", "--tenant", ANN, "--episode", "4").stdout
+    assert shown.startswith(f"Episode 4 of tenant {ANN}, thread ")
+    for part in ("===== system =====", "- user lives in berlin\n", "| I moved to Porto today.\n"):
+        assert part in shown
+
+
+def test_requests_keep_their_lines_in_a_file(database: Database) -> None:
+    text = "I have seen " + "many ships and " * 20 + "one lighthouse."
+    store(database, ANN, [Line("2024-01-01", text)])
+    arguments = ("explain", "--request", "--tenant", ANN, "--episode", "1")
+    assert f"| {text}\n" in run(*arguments).stdout
+    document = read_json(*arguments)
+    assert document["origin"] == "built"
+    assert text in document["requests"][0]["rendered"]
+
+
+def test_a_fact_of_no_model_says_so_when_its_requests_are_asked_for(database: Database) -> None:
+    remember(database, ANN, *HISTORY[:1])
+    fact_id = read_json("facts", "--tenant", ANN)[0]["fact_id"]
+    shown = run("explain", fact_id, "--request").stdout
+    assert "Extracted by" in shown
+    assert "No model was asked." in shown
+    assert "No model was asked." not in run("explain", fact_id).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--request",),
+        ("--episode", "1", "--tenant", ANN),
+        ("--episode", "1", "--request"),
+        ("3f2a", "--episode", "1", "--request", "--tenant", ANN),
+    ],
+)
+def test_explain_wants_a_fact_or_the_request_of_an_episode(
+    database: Database, arguments: tuple[str, ...]
+) -> None:
+    assert failure_of("explain", *arguments).exit_code == 2
+
+
+def test_recipes_are_listed_with_what_they_consist_of(database: Database) -> None:
+    remember(database, ANN, *HISTORY[:2])
+    (row,) = read_json("recipes", "--tenant", ANN)
+    assert (row["is_live"], row["folds"], row["extractor"]) == (True, 2, "scripted/1")
+    shown = run("recipes").stdout
+    assert row["recipe_id"] in shown
+    assert "context_stride 1" in shown
+
+
+def test_prompts_of_a_recipe_are_shown_by_the_beginning_of_their_digests(
+    database: Database, database_url: str
+) -> None:
+    remember(database, ANN, *HISTORY[:1])
+    change = """update memory.recipes set content = jsonb_set(content, '{judge}', %s)"""
+    as_owner(database_url, change, Jsonb(f"model-judge/1 judge.v1:{'ab' * 32}"))
+    assert "model-judge/1 judge.v1:abababababababab\n" in _trimmed(run("recipes").stdout)
+    assert read_json("recipes")[0]["judge"].endswith("ab" * 32)
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("command", [*_LISTS, "recipes", "explain", "why-not"])
 def test_every_command_helps_with_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -77,7 +77,7 @@ def spoken(asked: Asked) -> str:
         return json.dumps({"verdicts": list(_verdicts(asked.user))})
     if asked.schema_name != EXTRACTING:
         return nothing_found(asked)
-    said = _SAID.findall(asked.user.rpartition("<<<")[2])
+    said = _SAID.findall(asked.user.partition("<<<")[2])
     return graph([fact for text in said for fact in _facts(text)])
 
 
@@ -112,7 +112,7 @@ def _facts(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _verdicts(user: str) -> Iterator[dict[str, Any]]:
-    for number, old in _PAIR.findall(user.rpartition("<<<")[2]):
+    for number, old in _PAIR.findall(user.partition("<<<")[2]):
         verdict = "old" if " works at " in old else "neither"
         yield {
             "pair": int(number),
@@ -128,8 +128,8 @@ def schema_of(body: dict[str, Any]) -> str:
 
 
 def transcript_of(body: dict[str, Any]) -> str:
-    """What stands between the fences of a request."""
-    return str(body["messages"][-1]["content"]).rpartition("<<<")[2]
+    """What follows the first fence of a request: the transcript, in a repair the bad answer too."""
+    return str(body["messages"][-1]["content"]).partition("<<<")[2]
 
 
 def chats(server: ScriptedServer, schema: str = "") -> list[LoggedRequest]:

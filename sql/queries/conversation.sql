@@ -176,6 +176,13 @@ set leased_until = now() + make_interval(mins => %(minutes)s)
 where tenant_id = %(tenant_id)s and leased_by = %(worker)s
     and extraction_status in ('pending', 'failed');
 
+-- name: release_leases
+-- The worker stops in good order: what it holds and has not folded is free again.
+update memory.episodes
+set leased_by = null, leased_until = null
+where tenant_id = %(tenant_id)s and leased_by = %(worker)s
+    and extraction_status in ('pending', 'failed');
+
 -- name: statuses_of_ordinals
 -- How far some episodes of a tenant are.
 select ordinal, extraction_status from memory.episodes

@@ -227,11 +227,100 @@ cross join lateral (
     limit 1) f
 order by r.relation, f.valid_from nulls first, f.fact_id;
 
+-- name: explain_extractions
+-- What extracted a fact, in each episode that said it: tier, why, requests, models and cost.
+with generation as (
+    select g.generation_id from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+), said_by (episode_id) as (
+    select v.episode_id from memory.fact_evidence v
+    where v.tenant_id = %(tenant_id)s and v.generation_id = (select generation_id from generation)
+        and v.fact_id = %(fact_id)s
+    union
+    select c.episode_id from memory.claim_outcomes c
+    where c.tenant_id = %(tenant_id)s and c.generation_id = (select generation_id from generation)
+        and c.fact_id = %(fact_id)s
+)
+select e.ordinal as episode, s.payload ->> 'tier' as tier,
+    coalesce(s.payload ->> 'tier_reason', '') as tier_reason,
+    coalesce(s.payload -> 'request_digests', '[]') as request_digests,
+    coalesce(s.payload -> 'usage', '{}') as usage, coalesce((
+        select array_agg(distinct a.model order by a.model) from memory.model_answers a
+        where a.tenant_id = %(tenant_id)s and a.request_digest in (
+            select jsonb_array_elements_text(s.payload -> 'request_digests'))), '{}') as models
+from said_by b
+join memory.stage_outputs s on s.tenant_id = %(tenant_id)s
+    and s.generation_id = (select generation_id from generation)
+    and s.episode_id = b.episode_id and s.stage = 'extracted_graphs'
+join memory.episodes e on e.tenant_id = s.tenant_id and e.episode_id = s.episode_id
+order by e.ended_at, e.thread_id, e.first_seq;
+
+-- name: requests_with_answers
+-- Model requests with every answer they got, refused ones too.
+select a.request_digest, a.request, a.attempt, a.is_valid, a.raw_answer,
+    coalesce(a.answer ->> 'finish_reason', '') as finish_reason,
+    coalesce(a.answer ->> 'problem', '') as problem, a.usage, a.latency_ms, a.recorded_at
+from memory.model_answers a
+where a.tenant_id = %(tenant_id)s and a.request_digest = any(%(request_digests)s)
+order by a.request_digest, a.attempt;
+
+-- name: judge_requests_of_pairs
+-- Judge requests that show both sides of one of the pairs, the earliest first.
+select a.request_digest
+from memory.model_answers a
+where a.tenant_id = %(tenant_id)s and a.purpose = 'judge' and exists (
+    select from unnest(%(old_lines)s::text[], %(new_lines)s::text[]) as p (old_line, new_line)
+    where strpos(a.request ->> 'user', p.old_line) > 0
+        and strpos(a.request ->> 'user', p.new_line) > 0)
+group by a.request_digest
+order by min(a.recorded_at), a.request_digest;
+
+-- name: episode_to_extract
+-- One episode with its place among those folded or open, what extracted it and with which settings.
+with live as (
+    select g.generation_id, g.folded_count from memory.generations g
+    where g.tenant_id = %(tenant_id)s and g.status = 'live'
+)
+select e.episode_id, e.ordinal, e.thread_id, e.started_at, e.ended_at,
+    e.extraction_status as status, e.extraction_error as error, l.generation_id, l.folded_count,
+    r.content -> 'settings' as settings, s.payload ->> 'tier' as tier,
+    coalesce(s.payload ->> 'tier_reason', '') as tier_reason,
+    coalesce(s.payload -> 'request_digests', '[]') as request_digests, t.secret, t.user_names, (
+        select count(*) from memory.episodes b
+        where b.tenant_id = e.tenant_id
+            and (b.ended_at, b.thread_id, b.first_seq) < (e.ended_at, e.thread_id, e.first_seq)
+            and (b.extraction_status in ('pending', 'failed') or exists (
+                select from memory.folds d
+                where d.tenant_id = b.tenant_id and d.generation_id = l.generation_id
+                    and d.episode_id = b.episode_id))) as place
+from memory.episodes e
+join memory.tenants t on t.tenant_id = e.tenant_id
+left join live l on true
+left join memory.folds f on f.tenant_id = e.tenant_id and f.generation_id = l.generation_id
+    and f.episode_id = e.episode_id
+left join memory.recipes r on r.tenant_id = f.tenant_id and r.recipe_id = f.recipe_id
+left join memory.stage_outputs s on s.tenant_id = e.tenant_id
+    and s.generation_id = l.generation_id and s.episode_id = e.episode_id
+    and s.stage = 'extracted_graphs'
+where e.tenant_id = %(tenant_id)s and e.ordinal = %(ordinal)s;
+
+-- name: read_recipes
+-- Recipes of a tenant, the oldest first, with the episodes of the live memory that each built.
+select r.recipe_id, r.content, r.created_at as since, count(f.episode_id) as folds,
+    coalesce(r.recipe_id = g.recipe_id, false) as is_live
+from memory.recipes r
+left join memory.generations g on g.tenant_id = r.tenant_id and g.status = 'live'
+left join memory.folds f on f.tenant_id = r.tenant_id and f.generation_id = g.generation_id
+    and f.recipe_id = r.recipe_id
+where r.tenant_id = %(tenant_id)s
+group by r.tenant_id, r.recipe_id, r.content, r.created_at, g.recipe_id
+order by r.created_at, r.recipe_id;
+
 -- name: matching_candidates
 -- Candidates that hold the most of some words, at least half of them.
 with scored as (
     select c.outcome, c.subject, c.predicate, c.object, c.detail, c.quote, c.fact_id,
-        c.message_id, c.ref, e.ordinal as episode,
+        c.message_id, c.ref, c.generation_id, c.episode_id, e.ordinal as episode,
         (select count(*) from unnest(%(words)s::text[]) as word
          where strpos(lower(concat_ws(' ', c.subject, c.predicate, c.object, c.quote)), word) > 0)
             as hits
@@ -241,7 +330,10 @@ with scored as (
         select g.generation_id from memory.generations g
         where g.tenant_id = %(tenant_id)s and g.status = 'live')
 )
-select outcome, subject, predicate, object, detail, quote, fact_id, message_id, episode, hits
+select outcome, subject, predicate, object, detail, quote, fact_id, message_id, episode, hits, (
+        select s.payload ->> 'tier' from memory.stage_outputs s
+        where s.tenant_id = %(tenant_id)s and s.generation_id = scored.generation_id
+            and s.episode_id = scored.episode_id and s.stage = 'extracted_graphs') as tier
 from scored
 where hits * 2 >= cardinality(%(words)s::text[])
 order by hits desc, episode desc, ref
@@ -310,7 +402,11 @@ select b.message_id, b.text, b.is_own, b.hits, e.ordinal as episode, e.extractio
         where u.tenant_id = %(tenant_id)s and u.message_id = b.message_id
             and u.generation_id = (select generation_id from generation)
     ) or coalesce(c.is_doubted, false) as is_doubted,
-    c.message_id is not null as is_dropped
+    c.message_id is not null as is_dropped, (
+        select x.payload ->> 'tier' from memory.stage_outputs x
+        where x.tenant_id = %(tenant_id)s and x.episode_id = e.episode_id
+            and x.generation_id = (select generation_id from generation)
+            and x.stage = 'extracted_graphs') as tier
 from best b
 left join memory.episodes e on e.tenant_id = %(tenant_id)s and e.thread_id = b.thread_id
     and b.seq between e.first_seq and e.last_seq

@@ -19,6 +19,7 @@ from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
     record_partition_metadata,
 )
+from memory_pipeline.defs.event_text import episode_text
 from memory_pipeline.defs.io_managers import EpisodeStream, FoldedEpisode, Receipt, Walked
 from memory_pipeline.defs.partitions import (
     EPISODE_GRID,
@@ -101,6 +102,7 @@ class _Report:
         }
         self._shows_text = len(partition_keys) == 1 and environment.event_text() == "single"
         self._folded: dict[tuple[TenantId, int], Mapping[str, Any]] = {}
+        self._texts: Mapping[str, Mapping[str, Any]] = {}
 
     def episodes(self) -> Walked:
         """All selected open episodes; metadata of all partitions is recorded at the end."""
@@ -125,7 +127,7 @@ class _Report:
         """Remember one committed episode."""
         self._folded[(episode.walked.tenant_id, episode.walked.ordinal)] = episode.counts
         if self._shows_text:
-            self._context.log.info(_fact_table(episode))
+            self._texts = episode_text(self._walks.database(), episode)
 
     def check(self) -> None:
         """Raise unless every selected episode has left the queue."""
@@ -154,7 +156,8 @@ class _Report:
                     continue
                 partition = partition_key(tenant_id, partition_number_of(ordinal))
                 for stage, key in keys.items():
-                    entries[(key, partition)] = _flat(counts[stage]) if counts else _rest(status)
+                    shown = _flat(counts[stage]) if counts else _rest(status)
+                    entries[(key, partition)] = {**shown, **self._texts.get(stage, {})}
         return entries
 
     def _statuses_of_the_rest(
@@ -185,12 +188,3 @@ def _flat(counts: Mapping[str, Any]) -> dict[str, Any]:
         name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
         for name, value in counts.items()
     }
-
-
-def _fact_table(episode: FoldedEpisode) -> str:
-    """The facts of one episode as lines, for the log of a single-episode run."""
-    lines = [
-        f"{v.statement} [{v.valid_from or '...'}, {v.valid_until or '...'})"
-        for v in episode.plan.changes.versions
-    ]
-    return "\n".join([f"episode {episode.walked.ordinal}: {len(lines)} versions", *lines])

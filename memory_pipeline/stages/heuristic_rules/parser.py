@@ -6,8 +6,10 @@ What belongs here: the model's import name, the pipes that run. What does not: a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from importlib.util import find_spec
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from memory_pipeline.stages.heuristic_rules.repairs import repair
@@ -36,15 +38,24 @@ class SentenceParser:
     Hyphenated words are one token, and frequent slips are put right.
     """
 
-    def __init__(self, pipeline: Any) -> None:
-        self._pipeline = pipeline
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self._pipeline: Any = None
+        self._lock = Lock()
 
-    def parse(self, sentences: Iterable[str]) -> Iterator[Doc]:
-        """One parsed document per sentence, in order."""
-        for doc in self._pipeline.pipe(sentences, batch_size=_BATCH):
+    def parse(self, sentences: Iterable[str]) -> list[Doc]:
+        """One parsed document per sentence, in order; loads the pipeline at the first call.
+
+        One call at a time: nobody promises that a pipeline bears two.
+        """
+        with self._lock:
+            if self._pipeline is None:
+                self._pipeline = self._load()
+            docs = list(self._pipeline.pipe(sentences, batch_size=_BATCH))
+        for doc in docs:
             _join_hyphens(doc)
             repair(doc)
-            yield doc
+        return docs
 
 
 def _join_hyphens(doc: Doc) -> None:
@@ -56,9 +67,11 @@ def _join_hyphens(doc: Doc) -> None:
 
 
 def load_parser(model: str = MODEL_MODULE) -> SentenceParser:
-    """The parser of a model package; raises ParserMissingError when it or spaCy is missing."""
-    try:
-        package = import_module(model)
-    except ModuleNotFoundError as error:
-        raise ParserMissingError(error.name or model) from error
-    return SentenceParser(package.load())
+    """The parser of a model package, to be loaded at its first sentence.
+
+    Raises ParserMissingError when the package or spaCy is missing.
+    """
+    for package in ("spacy", model):
+        if find_spec(package) is None:
+            raise ParserMissingError(package)
+    return SentenceParser(lambda: import_module(model).load())
