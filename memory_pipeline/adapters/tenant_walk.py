@@ -79,6 +79,14 @@ class _Task:
     attempt: int
 
 
+def _row(episode_id: EpisodeId, extraction: _Extraction) -> Row:
+    return {
+        "episode_id": episode_id,
+        "input_digest": extraction.input_digest,
+        "payload": extraction.guarded.model_dump(mode="json"),
+    }
+
+
 def _given_up(digest: str) -> _Extraction:
     empty = GuardedGraph(tier=Tier.NONE, tier_reason="given up after failed attempts")
     return _Extraction(empty, digest, is_given_up=True)
@@ -288,16 +296,7 @@ class TenantWalk:
             else:
                 new[episode_id] = _Extraction(result, task.digest)
         if new:
-            self._store.store_extractions(
-                [
-                    {
-                        "episode_id": episode_id,
-                        "input_digest": extraction.input_digest,
-                        "payload": extraction.guarded.model_dump(mode="json"),
-                    }
-                    for episode_id, extraction in new.items()
-                ]
-            )
+            self._store.store_extractions([_row(key, made) for key, made in new.items()])
         return results | new
 
     def _failure(self, window: Window, digest: str, error: ExtractionError) -> _Result:

@@ -156,11 +156,7 @@ def run(
     store = ConversationStore(session.memory_database())
     tenants = store.tenants() if chosen is None else [chosen]
     for tenant_id in tenants:
-        if store.tenant(tenant_id) is None:
-            raise UnknownTenantError(
-                f"there is no tenant {tenant_id!r}: import its history first "
-                "(memory-pipeline import PATH --tenant NAME)"
-            )
+        _check_tenant(store, tenant_id)
     console = Console()
     total = 0
     failures: list[str] = []
@@ -181,6 +177,14 @@ def run(
         raise CommandError("\n".join(failures))
     if not total:
         console.print("nothing to do")
+
+
+def _check_tenant(store: ConversationStore, tenant_id: TenantId) -> None:
+    if store.tenant(tenant_id) is None:
+        raise UnknownTenantError(
+            f"there is no tenant {tenant_id!r}: import its history first "
+            "(memory-pipeline import PATH --tenant NAME)"
+        )
 
 
 def run_tenant(

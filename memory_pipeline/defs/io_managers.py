@@ -154,27 +154,8 @@ def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[dict[str, Any]
 def episode_counts(walked: WalkedEpisode, plan: FoldPlan, judging: CallCounts) -> dict[str, Any]:
     """Ids and counts of one episode by stage, without conversation text."""
     changes = plan.changes
-    guarded = walked.guarded
-    usage = Usage() if walked.is_stored else guarded.usage
-    outcomes = Counter(final.outcome.outcome.value for final in changes.outcomes)
-    verdicts = Counter(j.verdict.value for j in changes.judgements)
-    ended = Counter(v.ended_reason.value for v in changes.versions if v.ended_reason)
     return {
-        "extracted_graphs": {
-            "candidates": walked.guarded.candidate_count,
-            "claims": len(walked.guarded.claims),
-            "instructions": len(walked.guarded.instructions),
-            "uncertainties": len(walked.guarded.uncertainties),
-            "tier": guarded.tier.value,
-            "tier_reason": guarded.tier_reason,
-            "cache_hits": int(walked.is_stored),
-            "requests": len(guarded.request_digests),
-            "prompt_tokens": usage.prompt_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "price_usd": "unpriced" if usage.price_usd is None else round(usage.price_usd, 6),
-            "dropped": dict(Counter(o.outcome.value for o in walked.guarded.dropped)),
-        },
+        "extracted_graphs": _extraction_counts(walked),
         "resolved_entities": {
             "mentions": len(walked.guarded.mentions),
             "new_entities": len(changes.new_entities),
@@ -188,7 +169,7 @@ def episode_counts(walked: WalkedEpisode, plan: FoldPlan, judging: CallCounts) -
         },
         "judged_claims": {
             "pairs": len(plan.distinct.pairs),
-            "verdicts": dict(verdicts),
+            "verdicts": dict(Counter(j.verdict.value for j in changes.judgements)),
             "model_calls": judging.misses,
             "cache_hits": judging.hits,
             "prompt_tokens": judging.prompt_tokens,
@@ -197,9 +178,33 @@ def episode_counts(walked: WalkedEpisode, plan: FoldPlan, judging: CallCounts) -
         },
         "facts": {
             "status": changes.status,
-            "outcomes": dict(outcomes),
+            "outcomes": dict(Counter(final.outcome.outcome.value for final in changes.outcomes)),
             "new_versions": len(changes.versions),
             "closed_versions": len(changes.version_closures),
-            "ended": dict(ended),
+            "ended": dict(
+                Counter(v.ended_reason.value for v in changes.versions if v.ended_reason)
+            ),
         },
+    }
+
+
+def _extraction_counts(walked: WalkedEpisode) -> dict[str, Any]:
+    """Tier, candidates and what the extraction cost in this run: nothing when it was stored."""
+    guarded = walked.guarded
+    is_free = walked.is_stored or not guarded.request_digests
+    usage = Usage(price_usd=0.0) if is_free else guarded.usage
+    return {
+        "candidates": guarded.candidate_count,
+        "claims": len(guarded.claims),
+        "instructions": len(guarded.instructions),
+        "uncertainties": len(guarded.uncertainties),
+        "tier": guarded.tier.value,
+        "tier_reason": guarded.tier_reason,
+        "cache_hits": int(walked.is_stored),
+        "requests": len(guarded.request_digests),
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "price_usd": "unpriced" if usage.price_usd is None else round(usage.price_usd, 6),
+        "dropped": dict(Counter(o.outcome.value for o in guarded.dropped)),
     }

@@ -125,9 +125,9 @@ def test_a_window_that_a_walk_has_taken_does_not_grow(
     workshop = scripted_workshop(database, ScriptedExtractor())
     from memory_pipeline.adapters.tenant_walk import TenantWalk
 
-    walked = next(TenantWalk(workshop, TENANT).walk())
+    walk = TenantWalk(workshop, TENANT).walk()
+    assert next(walk).ordinal == 1
     import_history(database, [chat(5)])
-    assert walked.ordinal == 1
     assert [(row["first_seq"], row["last_seq"]) for row in cut(store)] == [(1, 3), (4, 5)]
 
 

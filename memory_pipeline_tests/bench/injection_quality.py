@@ -1,13 +1,7 @@
 """How many hostile messages the injection scanner hits, and how often it cries wolf.
 
-Belongs here: the figures over injection_messages.jsonl, by half, label and kind.
-Does not: the bounds that tests hold (stages/test_injection).
-
-    python -m memory_pipeline_tests.bench.injection_quality [--misses]
-
-The rules were written with the half `seen` in view, `unseen` was written once they were frozen: its
-hostile messages before a last round that only made rules stricter, its harmless ones after it.
-Whoever tunes a rule on `unseen` has to write a new half.
+Run: python -m memory_pipeline_tests.bench.injection_quality [--misses]. The rules were written
+with the half `seen` in view; whoever tunes a rule on `unseen` has to write a new half.
 """
 
 import argparse

@@ -495,7 +495,7 @@ def test_an_outage_fails_the_run_in_plain_words_and_costs_no_episode_an_attempt(
 ) -> None:
     server.aim = at_text(Fault(FaultKind.SERVER_ERROR), "firm3;")
     history(instance, database, *JOBS)
-    for _ in range(4):
+    for _ in range(3):
         with pytest.raises(WalkFailedError, match=r"^the model endpoint http.* answers 500"):
             run(instance, 6, stride=stride)
         assert attempts(database) == [0] * 6
@@ -509,6 +509,26 @@ def test_an_outage_fails_the_run_in_plain_words_and_costs_no_episode_an_attempt(
     assert Counter(contents(chats(server))).most_common(1)[0][1] == 1
     assert set(answered) < set(contents(chats(server)))
     assert statuses(database, 6) == ["done"] * 6
+
+
+@pytest.mark.usefixtures("hurried")
+def test_an_outage_of_the_embeddings_repeats_no_extraction_and_costs_no_attempt(
+    instance: dg.DagsterInstance,
+    database: Database,
+    server: AimedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(environment.EMBEDDING_MODEL, "scripted-embedding")
+    server.aim = lambda body: Fault(FaultKind.SERVER_ERROR) if "input" in body else None
+    history(instance, database, *JOBS[:3])
+    with pytest.raises(WalkFailedError, match=r"^the model endpoint http.* answers 500"):
+        run(instance, 3, stride=3)
+    assert attempts(database) == [0, 0, 0]
+    assert len(chats(server, EXTRACTING)) == 3
+    server.aim = lambda _body: None
+    run(instance, 3, stride=3)
+    assert len(chats(server, EXTRACTING)) == 3
+    assert statuses(database, 3) == ["done"] * 3
 
 
 def test_an_endpoint_that_is_gone_is_named_and_running_again_goes_on(
@@ -687,6 +707,7 @@ def test_the_key_is_in_no_row_no_event_and_no_log_even_when_the_server_echoes_it
     caplog.set_level(logging.DEBUG)
     server.answer = lambda asked: spoken(asked).replace("thing1", f"thing1 {KEY}")
     history(instance, database, *JOBS[:2])
+    run(instance, 1)
     server.aim = at_text(Fault(FaultKind.UNAUTHORIZED), "firm2;")
     with pytest.raises(WalkFailedError) as failure:
         run(instance, 2)
