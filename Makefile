@@ -30,7 +30,7 @@ test: $(INSTALLED) ## the tests, on a real PostgreSQL that they bring along
 	@.venv/bin/pytest -n 2 -m "not long" memory_pipeline_tests $(ARGS)
 
 test-long: $(INSTALLED) ## every test, also those that take long
-	@.venv/bin/pytest -n 2 memory_pipeline_tests $(ARGS)
+	@.venv/bin/pytest -n 2 --hypothesis-profile=explore memory_pipeline_tests $(ARGS)
 
 dev: $(INSTALLED) ## database, Dagster UI and daemon, until Ctrl-C
 	@.venv/bin/memory-pipeline dev $(ARGS)
@@ -52,3 +52,4 @@ lock: $(INSTALLED) ## write requirements.lock anew; ARGS=--upgrade for newer rel
 clean: ## stop the embedded server, remove .venv and caches; stored memory stays
 	@if [ -x .venv/bin/memory-pipeline ]; then .venv/bin/memory-pipeline down || true; fi
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf storage history schedules logs .logs_queue .nux .telemetry  # Dagster's files of runs

@@ -34,7 +34,10 @@ _PREFIX = "memory_pipeline_tests-"
 _ROOMY_BYTES = 4_000_000_000
 
 # A loaded machine is no reason to fail; what takes too long shows in the durations.
-settings.register_profile("memory_pipeline", deadline=None)
+# The same examples every time, so that a change is blamed for what it broke; `make test-long`
+# looks for new ones.
+settings.register_profile("memory_pipeline", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("memory_pipeline")
 
 

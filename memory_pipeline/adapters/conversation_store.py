@@ -64,6 +64,7 @@ class ImportReport:
     messages: int
     episodes: int
     skipped: dict[str, int]
+    late: int = 0
 
 
 @dataclass
@@ -277,6 +278,12 @@ class ConversationStore:
                 {"tenant_id": tenant_id, "ordinals": sorted(ordinals)},
             ).fetchall()
         return {int(row["ordinal"]): row["extraction_status"] for row in rows}
+
+    def late_count(self, tenant_id: TenantId) -> int:
+        """How many episodes of the tenant are set aside as late (spec J7)."""
+        with self._database.tenant(tenant_id) as connection:
+            row = execute(connection, "late_count", {"tenant_id": tenant_id}).fetchone()
+        return int(row["late"]) if row else 0
 
     def tenants(self) -> list[TenantId]:
         """Ids of all tenants."""

@@ -7,8 +7,6 @@ import math
 import os
 from pathlib import Path
 
-from memory_pipeline.domain.policy import Policy
-
 DATABASE_URL = "MEMORY_DATABASE_URL"
 DAGSTER_URL = "MEMORY_DAGSTER_DATABASE_URL"
 HOME = "MEMORY_HOME"
@@ -52,16 +50,21 @@ def embedding_model() -> str:
 
 def event_text() -> str:
     """Whether conversation text may enter Dagster's event log: `single` or `off`."""
-    return os.environ.get(EVENT_TEXT) or "single"
+    choice = os.environ.get(EVENT_TEXT) or "single"
+    if choice not in ("single", "off"):
+        raise EnvironmentValueError(f"{EVENT_TEXT} must be `single` or `off`, not {choice!r}")
+    return choice
 
 
 def setting_overrides() -> dict[str, str]:
-    """Settings from the environment: `MEMORY_SETTING_CONTEXT_STRIDE=20` and the like."""
-    names = Policy.model_fields
+    """Settings from the environment: `MEMORY_SETTING_CONTEXT_STRIDE=20` and the like.
+
+    A name that is no setting is among them too, for `make_policy` to refuse.
+    """
     return {
-        name: os.environ[SETTING_PREFIX + name.upper()]
-        for name in names
-        if SETTING_PREFIX + name.upper() in os.environ
+        name.removeprefix(SETTING_PREFIX).lower(): value
+        for name, value in os.environ.items()
+        if name.startswith(SETTING_PREFIX)
     }
 
 

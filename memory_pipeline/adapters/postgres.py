@@ -132,6 +132,11 @@ def execute_many(connection: RowConnection, name: str, rows: list[dict[str, Any]
 
 def check_reachable(url: str) -> None:
     """Raise `DatabaseUnavailableError` in plain words when nobody answers at the URL."""
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme not in ("postgresql", "postgres"):
+        raise DatabaseUnavailableError(
+            f"MEMORY_DATABASE_URL must begin with postgresql://, not {scheme}://"
+        )
     try:
         psycopg.connect(url, connect_timeout=10).close()
     except psycopg.OperationalError as error:

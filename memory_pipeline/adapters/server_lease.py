@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from memory_pipeline.adapters.embedded_postgres import EmbeddedPostgres, Server
+from memory_pipeline.adapters.postgres_errors import typed_os_errors
 
 _STAY_UP = "stay_up"
 _USERS = "users.lock"
@@ -21,8 +22,7 @@ _USERS = "users.lock"
 def serving(home: Path) -> Iterator[Server]:
     """The server of a home while the block runs; the last user to leave stops it."""
     postgres = EmbeddedPostgres(home)
-    home.mkdir(parents=True, exist_ok=True)
-    users = os.open(home / _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    users = _open_users(home)
     try:
         fcntl.flock(users, fcntl.LOCK_SH)
         yield postgres.ensure()
@@ -55,6 +55,23 @@ def _release(owner: int, leases: ExitStack) -> None:
     # A forked child shares the parent's lock and must not give it up for both.
     if os.getpid() == owner:
         leases.close()
+
+
+def _open_users(home: Path) -> int:
+    with typed_os_errors(home):
+        home.mkdir(parents=True, exist_ok=True)
+        return os.open(home / _USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def is_in_use(home: Path) -> bool:
+    """Whether a command or a Dagster process uses the server of a home."""
+    if not (home / _USERS).exists():
+        return False
+    users = _open_users(home)
+    try:
+        return not _is_last(users)
+    finally:
+        os.close(users)
 
 
 def keep_up(home: Path) -> None:

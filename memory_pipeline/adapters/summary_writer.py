@@ -16,11 +16,15 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database, Row, execute
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder
+from memory_pipeline.domain.extraction import Tier
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import ModelUnavailableError, Usage
+from memory_pipeline.stages.extract import NO_MODEL
 from memory_pipeline.stages.summarise import Summariser, SummaryError, is_worth_a_summary
 
 SUMMARY_ATTEMPTS = 3
+# What needed no model to extract needs none to be summed up (spec X10).
+_NO_CALL_TIERS = frozenset({Tier.NONE.value, Tier.HEURISTICS.value})
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,18 @@ class SummaryWriter:
             return list(pool.map(self._write_one, rows, windows))
 
     def _write_one(self, row: Row, window: Window) -> SummaryReport:
-        if not is_worth_a_summary(window):
+        needs_no_model = row["tier"] in _NO_CALL_TIERS and row["tier_reason"] != NO_MODEL
+        if needs_no_model or not is_worth_a_summary(window):
             return self._store(row, SummaryReport(row["ordinal"], "skipped"))
         stored: dict[str, Any] | None = row["summary"]
         usage = Usage()
         if stored is None:
             try:
                 written = self._summariser.summarise(window, attempt=row["summary_attempts"] + 1)
-            except (SummaryError, ModelUnavailableError) as error:
+            except ModelUnavailableError as error:
+                # An outage is not the episode's fault: it stays as it is and counts no attempt.
+                return SummaryReport(row["ordinal"], "pending", error=str(error))
+            except SummaryError as error:
                 report = SummaryReport(row["ordinal"], "failed", error=str(error))
                 return self._store(row, report)
             stored, usage = asdict(written.summary), written.usage

@@ -65,6 +65,8 @@ def _known_errors() -> tuple[type[Exception], ...]:
 def main() -> None:
     """Run the command line; known failures print one line and set the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    # What went wrong reaches the user as one line of ours; the driver's remarks do not help.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     _register()
     try:
         app()

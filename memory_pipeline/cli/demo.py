@@ -4,8 +4,12 @@ Belongs here: what a newcomer is shown, in which order. Does not: anything that 
 could not do.
 """
 
+import os
+import shutil
+import sys
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,7 +51,7 @@ def demo(
 
     Example: memory-pipeline demo
     """
-    console = Console(width=max(100, Console().width))
+    console = Console(width=max(100, Console().width), highlight=False)
     database = session.memory_database()
     store = ConversationStore(database)
     tenants = [TenantId(name) for name in sample_files()]
@@ -79,7 +83,14 @@ def demo(
     console.print("\n[bold]7. Try next[/]  (each with --help)")
     for what, command in _NEXT:
         line = command.format(tenant=tenant_id, fact=facts[0].fact_id if facts else "FACT_ID")
-        console.print(f"   {what:<28} [cyan]memory-pipeline {line}[/]", soft_wrap=True)
+        console.print(f"   {what:<28} [cyan]{_program()} {line}[/]", soft_wrap=True)
+
+
+def _program() -> str:
+    """How this command can be called from the shell it was called from."""
+    if shutil.which("memory-pipeline"):
+        return "memory-pipeline"
+    return os.path.relpath(Path(sys.executable).parent / "memory-pipeline")
 
 
 def _fact_table(facts: list[FactRow], title: str, total: int) -> Table:

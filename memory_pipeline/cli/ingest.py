@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore, ImportReport
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
@@ -23,7 +24,15 @@ from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.domain.conversation import Skipped, SourceThread
 from memory_pipeline.domain.ids import TenantId
-from memory_pipeline.importers.registry import AUTO, detect, expand, read_exports
+from memory_pipeline.domain.policy import make_policy
+from memory_pipeline.importers.registry import (
+    AUTO,
+    FORMATS,
+    detect,
+    expand,
+    is_format,
+    read_exports,
+)
 
 _stderr = Console(stderr=True)
 
@@ -57,6 +66,7 @@ def import_chats(
     Example: memory-pipeline import conversations.json --tenant acme/user_42
     """
     tenant_id = _tenant_id(tenant)
+    _check_format(format_)
     report = import_files(
         session.memory_database(),
         tenant_id,
@@ -65,6 +75,10 @@ def import_chats(
         user=user,
         default_time=date.replace(tzinfo=UTC) if date else None,
     )
+    _print_report(report, as_json)
+
+
+def _print_report(report: ImportReport, as_json: bool) -> None:
     skipped = [{"reason": r, "count": c} for r, c in sorted(report.skipped.items())]
     if as_json:
         document = {
@@ -79,8 +93,18 @@ def import_chats(
     console.print(
         f"imported {report.threads} threads, {report.messages} messages, {report.episodes} episodes"
     )
+    if report.late:
+        console.print(f"  {report.late} episodes wait: they lie before what is processed already")
     for line in skipped:
         console.print(f"  skipped {line['count']} x {line['reason']}")
+
+
+def _check_format(fmt: str) -> None:
+    if not is_format(fmt):
+        raise CommandError(
+            f"there is no format {fmt!r}: choose one of {', '.join((AUTO, *sorted(FORMATS)))}",
+            ExitCode.WRONG_USAGE,
+        )
 
 
 def import_files(
@@ -93,8 +117,10 @@ def import_files(
     default_time: datetime | None = None,
 ) -> ImportReport:
     """Read, store, cut and register; what this call added, and what was left out."""
+    make_policy(environment.setting_overrides())  # refuse bad settings before any work
     files = expand(paths)
     store = ConversationStore(database)
+    late_before = store.late_count(tenant_id)
     totals = [0, 0]
     read = [0]
     skipped: Counter[str] = Counter()
@@ -111,9 +137,20 @@ def import_files(
             totals[0] += threads
             totals[1] += messages
             skipped += left_out
+    if not read[0]:
+        _refuse_empty(files, fmt, skipped)
     episodes = store.register_episodes(tenant_id, tenant_policy(database, tenant_id, {}))
     _register_partitions(store, tenant_id)
-    return ImportReport(totals[0], totals[1], episodes, dict(skipped))
+    late = store.late_count(tenant_id) - late_before
+    return ImportReport(totals[0], totals[1], episodes, dict(skipped), late)
+
+
+def _refuse_empty(files: list[Path], fmt: str, skipped: Counter[str]) -> None:
+    """Nothing at all was readable: that is no import but a mistake."""
+    counted = ", ".join(f"{count} x {reason}" for reason, count in sorted(skipped.items()))
+    names = ", ".join(path.name for path in files[:3])
+    as_what = "" if fmt == AUTO else f" as {fmt}"
+    raise CommandError(f"no message could be read from {names}{as_what} ({counted or 'empty'})")
 
 
 def _counted(
@@ -137,14 +174,16 @@ def _register_partitions(store: ConversationStore, tenant_id: TenantId) -> None:
 
 def run(
     tenant: Annotated[str | None, typer.Option("--tenant", help="One tenant; else all.")] = None,
-    first: Annotated[int | None, typer.Option("--from", help="First ordinal.")] = None,
-    last: Annotated[int | None, typer.Option("--to", help="Last ordinal.")] = None,
+    first: Annotated[int | None, typer.Option("--from", min=1, help="First ordinal.")] = None,
+    last: Annotated[int | None, typer.Option("--to", min=1, help="Last ordinal.")] = None,
     stage: Annotated[
         str | None, typer.Option("--stage", help="Start at this stage, from stored outputs.")
     ] = None,
     context_stride: Annotated[
         int | None,
-        typer.Option("--context-stride", help="Episodes extracted against the same memory."),
+        typer.Option(
+            "--context-stride", min=1, max=1_000, help="Episodes extracted against the same memory."
+        ),
     ] = None,
 ) -> None:
     """Process what is pending, in one Dagster run per tenant, in position order.
@@ -153,18 +192,30 @@ def run(
     """
     chosen = None if tenant is None else _tenant_id(tenant)
     _check_stage(stage)
+    if first is not None and last is not None and first > last:
+        raise CommandError(f"--from {first} lies behind --to {last}", ExitCode.WRONG_USAGE)
+    make_policy(environment.setting_overrides())
     store = ConversationStore(session.memory_database())
     tenants = store.tenants() if chosen is None else [chosen]
     for tenant_id in tenants:
         _check_tenant(store, tenant_id)
+    options = {"first": first, "last": last, "context_stride": context_stride}
+    _run_all(store, tenants, stage, options)
+
+
+def _run_all(
+    store: ConversationStore,
+    tenants: list[TenantId],
+    stage: str | None,
+    options: dict[str, int | None],
+) -> None:
+    """One run for each tenant; one that fails stops nobody but is told at the end."""
     console = Console()
     total = 0
     failures: list[str] = []
     for tenant_id in tenants:
         try:
-            count = run_tenant(
-                store, tenant_id, first=first, last=last, stage=stage, context_stride=context_stride
-            )
+            count = run_tenant(store, tenant_id, stage=stage, **options)
         except CommandError as error:
             if error.exit_code == ExitCode.BUDGET_EXHAUSTED:
                 raise  # the next tenant would only meet the same end
@@ -176,7 +227,8 @@ def run(
     if failures:
         raise CommandError("\n".join(failures))
     if not total:
-        console.print("nothing to do")
+        late = sum(store.late_count(tenant_id) for tenant_id in tenants)
+        console.print(f"nothing to do{f' ({late} late episodes wait)' if late else ''}")
 
 
 def _check_tenant(store: ConversationStore, tenant_id: TenantId) -> None:
@@ -242,12 +294,17 @@ def _check_stage(stage: str | None) -> None:
 def _tenant_id(name: str) -> TenantId:
     from memory_pipeline.defs.partitions import tenant_key
 
+    if not name.isprintable():
+        raise CommandError(
+            "--tenant is no name for a tenant: it holds characters that can't be shown",
+            ExitCode.WRONG_USAGE,
+        )
     try:
         tenant_key(name.strip())
     except ValueError as error:
         raise CommandError(
             f"--tenant is no name for a tenant: {error}", ExitCode.WRONG_USAGE
-        ) from (error)
+        ) from error
     return TenantId(name)
 
 
@@ -260,6 +317,6 @@ def _progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=_stderr, transient=not _stderr.is_terminal) as bar:
+    with Progress(*columns, console=_stderr) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, completed=done)

@@ -56,14 +56,21 @@ def up() -> None:
     _console.print(f"up: {os.environ[environment.DATABASE_URL]}", soft_wrap=True)
 
 
-def down() -> None:
-    """Stop the embedded server, whoever uses it.
+def down(
+    force: Annotated[bool, typer.Option("--force", help="Also while others use it.")] = False,
+) -> None:
+    """Stop the embedded server; refuses while another command uses it.
 
     Example: memory-pipeline down
     """
-    from memory_pipeline.adapters.server_lease import let_go
+    from memory_pipeline.adapters.server_lease import is_in_use, let_go
 
     _refuse_with_url("stop")
+    if is_in_use(environment.memory_home()) and not force:
+        raise CommandError(
+            "another command uses the server: wait for it to end, or stop it under its feet with "
+            "`memory-pipeline down --force`"
+        )
     stopped = let_go(environment.memory_home())
     _console.print("stopped" if stopped else "it was not running")
 

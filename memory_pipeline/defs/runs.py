@@ -3,11 +3,14 @@
 Belongs here: tags, lock and configuration of such a run. Does not: what it does.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
 import dagster as dg
+from dagster_postgres.utils import DagsterPostgresException
+from sqlalchemy.exc import OperationalError
 
 from memory_pipeline.adapters.database_urls import memory_url
 from memory_pipeline.defs.assets.episode_summaries import episode_summaries
@@ -19,7 +22,7 @@ from memory_pipeline.defs.progress import episodes_counted_by
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.defs.zombies import RUN_LOCK_TAG, hold_run_lock
 from memory_pipeline.domain.ids import TenantId
-from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
+from memory_pipeline.domain.model import BudgetExhaustedError
 
 
 class WalkFailedError(RuntimeError):
@@ -30,9 +33,8 @@ class BudgetStopError(WalkFailedError):
     """The run stopped because money, tokens or quota are used up; it can go on later (X13)."""
 
 
-_SPEAKING = frozenset(
-    {dg.Failure.__name__, BudgetExhaustedError.__name__, ModelUnavailableError.__name__}
-)
+_OWN_CLASS = re.compile(r"^(?:memory_pipeline\.[\w.]+|dagster\.[\w.]*Failure): ")
+"""Our own errors speak for themselves; others are known by their class."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,21 @@ def run_walk(
     if options.context_stride is not None:
         config["resources"] = {"walks": {"config": {"context_stride": options.context_stride}}}
     with hold_run_lock(memory_url(), run_id), episodes_counted_by(options.on_folded):
-        result = job.execute_in_process(
-            run_id=run_id,
-            instance=instance,
-            tags={**tags, RUN_LOCK_TAG: "held"},
-            run_config=config,
-            asset_selection=_from_stage(options.stage),
-            raise_on_error=False,
-        )
+        try:
+            result = job.execute_in_process(
+                run_id=run_id,
+                instance=instance,
+                tags={**tags, RUN_LOCK_TAG: "held"},
+                run_config=config,
+                asset_selection=_from_stage(options.stage),
+                raise_on_error=False,
+            )
+        except (OperationalError, DagsterPostgresException) as error:
+            raise WalkFailedError("the database went away") from error
     if not result.success:
         classes, message = _cause(result)
-        error = BudgetStopError if BudgetExhaustedError.__name__ in classes else WalkFailedError
-        raise error(message)
+        is_spent = BudgetExhaustedError.__name__ in classes
+        raise (BudgetStopError if is_spent else WalkFailedError)(message)
     return run_id
 
 
@@ -112,6 +117,5 @@ def _cause(result: dg.ExecuteInProcessResult) -> tuple[set[str | None], str]:
                 message = " ".join(error.message.split())
                 # Our own failures speak for themselves; other errors are known by their class.
                 classes.add(error.cls_name)
-                is_ours = error.cls_name in _SPEAKING
-                return classes, message.partition(": ")[2] if is_ours else message
+                return classes, _OWN_CLASS.sub("", message)
     return classes, "the run failed before its first step"

@@ -141,11 +141,19 @@ def _whole_lines(head: str) -> Iterator[str]:
         yield line
 
 
+def is_format(fmt: str) -> bool:
+    """Whether `--format` may say this."""
+    return fmt == AUTO or _plain(fmt) in FORMATS
+
+
+def _plain(fmt: str) -> str:
+    return fmt.strip().lower().replace("-", "_").removesuffix("_messages")
+
+
 def _by_name(path: Path, fmt: str) -> DetectableImporter:
-    name = fmt.strip().lower().replace("-", "_").removesuffix("_messages")
-    if name not in FORMATS:
+    if _plain(fmt) not in FORMATS:
         raise UnknownFormatError(path, f"there is no format {fmt!r}", (AUTO, *FORMATS))
-    return FORMATS[name]
+    return FORMATS[_plain(fmt)]
 
 
 def _files_in(folder: Path) -> list[Path]:

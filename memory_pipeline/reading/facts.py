@@ -55,7 +55,8 @@ def read_facts(
     known_at: datetime | None = None,
     with_history: bool = False,
 ) -> list[FactRow]:
-    """Facts that are live or in the future at `valid_at` (now), as believed at `known_at` (last).
+    """Facts that hold at `valid_at`, as believed at `known_at` (last); by default those that hold
+    now and those that will.
 
     With history: every version known by `known_at`, of any status. A version that a later one
     of its fact replaced has the status it had while it was believed, and its `known_until`.
@@ -65,7 +66,10 @@ def read_facts(
     at = valid_at or datetime.now(UTC)
     parameters = {"valid_at": at, "known_at": known_at, "with_history": with_history}
     _, rows = read(database, tenant_id, ("prefer_hash_joins", {}), ("read_facts", parameters))
-    return [_fact(row, at, known_at) for row in rows]
+    facts = [_fact(row, at, known_at) for row in rows]
+    if valid_at is None or with_history:
+        return facts
+    return [fact for fact in facts if fact.status is FactStatus.LIVE]
 
 
 def _fact(row: Row, at: datetime, known_at: datetime | None) -> FactRow:

@@ -4,6 +4,7 @@ Belongs here: spec D1-D5 and the choice of pairs (J1). Does not: verdicts (stage
 changes follow (domain/plan), similarities (they come with the state).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
@@ -76,8 +77,16 @@ class _Deduplication:
 
     def merge_equal_triples(self) -> list[ResolvedClaim]:
         """One claim per triple and stay; of repeats, the stated bounds win (spec D1, D4)."""
+        claims = self._without_unsure_endings()
+        while len(merged := self._merge_once(claims)) < len(claims):
+            claims = merged  # a merge can widen a stay, so that it meets another
+        into = {m.claim.ref: m.into for m in self.merged}
+        self.merged = [m.model_copy(update={"into": _last_of(m.into, into)}) for m in self.merged]
+        return merged
+
+    def _merge_once(self, claims: Sequence[ResolvedClaim]) -> list[ResolvedClaim]:
         merged: list[ResolvedClaim] = []
-        for resolved in self._without_unsure_endings():
+        for resolved in claims:
             twin = next((i for i, m in enumerate(merged) if _is_same_stay(m, resolved)), None)
             if twin is None:
                 merged.append(resolved)
@@ -263,6 +272,13 @@ def _urgency(pair: Pair, claim: Claim) -> int:
             return 3
         case _:
             assert_never(pair.reason)
+
+
+def _last_of(ref: str, into: Mapping[str, str]) -> str:
+    """The claim that a chain of merges ends in."""
+    while ref in into:
+        ref = into[ref]
+    return ref
 
 
 def _is_same_stay(one: ResolvedClaim, other: ResolvedClaim) -> bool:

@@ -38,6 +38,8 @@ EXTRACTION_VERSION = "extract/1"
 """Part of the recipe: changes when equal answers give other graphs."""
 
 SCHEMA_NAME = "extracted_graph"
+NO_MODEL = "no model is configured"
+"""Why the heuristics answered alone."""
 _ABOUT_CHARS = 200
 
 
@@ -77,7 +79,7 @@ def extract_with_tier(
     """
     if isinstance(extractor, TieredExtractor):
         return extractor.extract_tiered(window, known, attempt)
-    reason = "no model is configured" if extractor.tier is Tier.HEURISTICS else ""
+    reason = NO_MODEL if extractor.tier is Tier.HEURISTICS else ""
     return TieredGraph(extractor.extract(window, known), extractor.tier, reason)
 
 

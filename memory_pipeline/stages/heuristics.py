@@ -34,6 +34,7 @@ from memory_pipeline.stages.heuristic_rules.gates import (
     own_words,
 )
 from memory_pipeline.stages.heuristic_rules.instructions import called, read_instruction
+from memory_pipeline.stages.heuristic_rules.message_text import MessageText, read_text
 from memory_pipeline.stages.heuristic_rules.parser import (
     ParserMissingError,
     SentenceParser,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HeuristicExtractor", "ParserMissingError", "load_heuristic_extractor"]
 
-_LONGEST_MESSAGE = 6000
+_ABOUT_LIMIT = 80
 _NO_ORDER = frozenset({Reason.WISH, Reason.JOKE, Reason.SARCASM, Reason.HYPOTHETICAL})
 
 
@@ -63,6 +64,7 @@ class _Work:
     """A sentence and the rules that read it, or words of a message with the reason against them."""
 
     message: Message
+    read: MessageText
     sentence: Sentence | None = None
     kind: Literal["statement", "instruction", "correction", "nothing"] = "nothing"
     reason: Reason = Reason.NO_PARSE
@@ -139,40 +141,42 @@ def _plan_message(message: Message, opening: str) -> list[_Work]:
 
     `opening` is what an answer to the assistant's last question leaves out.
     """
-    text = message.text[:_LONGEST_MESSAGE]
-    words = own_words(text)
+    read = read_text(message.text)
+    text, words = read.text, own_words(read.text)
+    cut = [_Work(message, read, reason=Reason.TRUNCATED, quote=read.unread)] if read.is_cut else []
     reason = gate_message(text, words)
     is_number = bool(opening) and text.strip(" .!").isdigit()
     if reason is not None and not is_number:
-        return [_Work(message, reason=reason, quote=text.strip()[:QUOTE_LIMIT])]
-    work = [_Work(message, reason=why, quote=quote) for why, quote in words.blanked]
-    if len(message.text) > _LONGEST_MESSAGE:
-        rest = message.text[_LONGEST_MESSAGE:][:QUOTE_LIMIT]
-        work.append(_Work(message, reason=Reason.TOO_LONG, quote=rest))
+        return [*cut, _Work(message, read, reason=reason, quote=_opening_words(read))]
+    work = [_Work(message, read, reason=why, quote=quote) for why, quote in words.blanked]
     sentences = split_sentences(words.text, text)
     if opening and sentences and (answer := as_answer(sentences[0], opening)):
         sentences = (answer, *sentences[1:])
-    work += [planned for sentence in sentences for planned in _plan_sentence(message, sentence)]
-    return work or [_Work(message, quote=text.strip()[:QUOTE_LIMIT])]
+    work += [w for sentence in sentences for w in _plan_sentence(message, read, sentence)]
+    return [*cut, *(work or [_Work(message, read, quote=_opening_words(read))])]
 
 
-def _plan_sentence(message: Message, sentence: Sentence) -> list[_Work]:
+def _opening_words(read: MessageText) -> str:
+    return read.text.strip()[:QUOTE_LIMIT]
+
+
+def _plan_sentence(message: Message, read: MessageText, sentence: Sentence) -> list[_Work]:
     """A sentence that may say something is read in the parts that stand on their own."""
-    whole = _plan_part(message, sentence)
+    whole = _plan_part(message, read, sentence)
     parts = split_clauses(sentence) if whole.kind == "statement" else (sentence,)
-    return [whole] if len(parts) == 1 else [_plan_part(message, part) for part in parts]
+    return [whole] if len(parts) == 1 else [_plan_part(message, read, part) for part in parts]
 
 
-def _plan_part(message: Message, sentence: Sentence) -> _Work:
+def _plan_part(message: Message, read: MessageText, sentence: Sentence) -> _Work:
     quote = sentence.verbatim[:QUOTE_LIMIT]
     gate = gate_sentence(sentence.text, sentence.verbatim)
     if gate not in _NO_ORDER and read_instruction(sentence.text, sentence.verbatim):
-        return _Work(message, sentence, "instruction", quote=quote)
+        return _Work(message, read, sentence, "instruction", quote=quote)
     if gate is not None:
-        return _Work(message, sentence, reason=gate, quote=quote)
+        return _Work(message, read, sentence, reason=gate, quote=quote)
     if read_correction(sentence.text, sentence.verbatim):
-        return _Work(message, sentence, "correction", Reason.AMBIGUOUS, quote)
-    return _Work(message, sentence, "statement", quote=quote)
+        return _Work(message, read, sentence, "correction", Reason.AMBIGUOUS, quote)
+    return _Work(message, read, sentence, "statement", quote=quote)
 
 
 def _read_window(
@@ -181,11 +185,11 @@ def _read_window(
     found = _Findings(Cast(known), known)
     for item, doc in zip(work, docs, strict=True):
         if item.sentence is None or item.kind == "nothing":
-            found.nothing.append(_nothing(item, item.reason))
+            _take_nothing(item, found)
         elif doc is not None:
             _take_sentence(item, doc, item.sentence, found)
         elif item.kind == "instruction":
-            _take_instruction(item.sentence, found)
+            _take_instruction(item, item.sentence, found)
         else:
             _take_correction(item, item.sentence, found)
     found.drafts = [_renamed(d, found.cast.renamed) for d in found.drafts]
@@ -205,7 +209,20 @@ def _renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
 
 
 def _nothing(item: _Work, reason: Reason) -> NothingDurable:
-    return NothingDurable(seq=item.message.seq, reason=reason, quote=item.quote)
+    quote = item.read.as_written(item.quote)
+    return NothingDurable(seq=item.message.seq, reason=reason, quote=quote)
+
+
+def _take_nothing(item: _Work, found: _Findings) -> None:
+    """The reason is kept; what was not even read is left open as well, whatever else was said."""
+    found.nothing.append(_nothing(item, item.reason))
+    if item.reason == Reason.TRUNCATED:
+        found.uncertainties.append(
+            ExtractedUncertainty(
+                about=item.message.text[:_ABOUT_LIMIT],
+                reason="the rest of the message was not read",
+            )
+        )
 
 
 def _take_sentence(item: _Work, doc: Doc, sentence: Sentence, found: _Findings) -> None:
@@ -216,7 +233,9 @@ def _take_sentence(item: _Work, doc: Doc, sentence: Sentence, found: _Findings) 
         drafts.append(Draft(USER, "has name", name, quote=sentence.quote(0, len(sentence.text))))
     for before in [d for d in found.drafts if _is_denied(d, drafts, sentence.text)]:
         found.take_back(before)
-    found.drafts.extend(replace(d, seq=item.message.seq) for d in drafts)
+    found.drafts.extend(
+        replace(d, seq=item.message.seq, quote=item.read.as_written(d.quote)) for d in drafts
+    )
     if not drafts and outcome.reason is not None:
         found.nothing.append(_nothing(item, outcome.reason))
 
@@ -229,12 +248,14 @@ def _is_denied(before: Draft, drafts: Sequence[Draft], text: str) -> bool:
     return re.search(denied, text, re.IGNORECASE) is not None
 
 
-def _take_instruction(sentence: Sentence, found: _Findings) -> None:
+def _take_instruction(item: _Work, sentence: Sentence, found: _Findings) -> None:
     instruction = read_instruction(sentence.text, sentence.verbatim)
     if instruction is not None:
-        found.instructions.append(instruction)
+        quote = item.read.as_written(instruction.source_quote)
+        found.instructions.append(instruction.model_copy(update={"source_quote": quote}))
     if name := called(sentence.text):
-        found.drafts.append(Draft(USER, "has name", name, quote=sentence.verbatim[:QUOTE_LIMIT]))
+        quote = item.read.as_written(sentence.verbatim[:QUOTE_LIMIT])
+        found.drafts.append(Draft(USER, "has name", name, quote=quote))
 
 
 def _take_correction(item: _Work, sentence: Sentence, found: _Findings) -> None:
@@ -245,7 +266,7 @@ def _take_correction(item: _Work, sentence: Sentence, found: _Findings) -> None:
     if result is None:
         found.uncertainties.append(
             ExtractedUncertainty(
-                about=sentence.verbatim[:QUOTE_LIMIT],
+                about=item.read.as_written(sentence.verbatim[:QUOTE_LIMIT]),
                 reason="a correction of something that is not known",
             )
         )
@@ -254,7 +275,7 @@ def _take_correction(item: _Work, sentence: Sentence, found: _Findings) -> None:
     draft, replaced = result
     if replaced is not None:
         found.take_back(replaced)
-    quote = sentence.quote(0, len(sentence.text))
+    quote = item.read.as_written(sentence.quote(0, len(sentence.text)))
     found.drafts.append(replace(draft, quote=quote, seq=item.message.seq))
 
 

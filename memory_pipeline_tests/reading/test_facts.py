@@ -73,9 +73,6 @@ def test_valid_at_gives_what_held_at_that_instant(database: Database) -> None:
     assert _statuses(rows) == {
         "likes hiking": FactStatus.LIVE,
         "lives in berlin": FactStatus.LIVE,
-        "lives in porto": FactStatus.FUTURE,
-        "works at apex": FactStatus.FUTURE,
-        "rents a boat": FactStatus.FUTURE,
     }
 
 

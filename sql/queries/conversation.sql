@@ -215,6 +215,11 @@ where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s
     and extraction_status in ('pending', 'failed')
 returning extraction_attempts;
 
+-- name: late_count
+-- How many episodes wait for a replay.
+select count(*) as late from memory.episodes
+where tenant_id = %(tenant_id)s and extraction_status = 'late';
+
 -- name: tenant_row
 -- Settings and user names of a tenant.
 select tenant_id, settings, user_names, stale_from, secret from memory.tenants

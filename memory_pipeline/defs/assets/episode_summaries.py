@@ -26,6 +26,7 @@ SUMMARIES = "episode_summaries"
     specs=[
         dg.AssetSpec(
             SUMMARIES,
+            deps=["extracted_graphs"],
             group_name="memory",
             kinds={"postgres"},
             skippable=True,

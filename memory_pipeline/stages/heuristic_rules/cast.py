@@ -21,6 +21,7 @@ USER = "user"
 _ME = frozenset({"i", "me", "myself", "we", "us", "ourselves"})
 _MINE = frozenset({"my", "our"})
 _SOMEBODY = frozenset({"he", "she", "they", "him", "her", "them"})
+_SEVERAL = frozenset({"they", "them", "their"})
 _THEIRS = frozenset({"his", "her", "their"})
 _BETWEEN = frozenset({"ADJ", "NOUN", "PROPN", "NUM", "ADV"})
 _BARE_KIN = frozenset(
@@ -152,10 +153,19 @@ class Cast:
         """
         for link in reversed(self._links):
             later = any(link is here and link.at >= before for here in self._here)
-            animate = relations.is_relation(link.noun)
-            if animate and not later and relations.fits_pronoun(link.noun, pronoun):
+            fits = relations.is_relation(link.noun) and relations.fits_pronoun(link.noun, pronoun)
+            if fits and not later and (pronoun not in _SEVERAL or self._may_be_several(link)):
                 return link
         return None
+
+    def _may_be_several(self, link: Link) -> bool:
+        """Whether `they` can mean a link: one who is named, or `my parents` in the same sentence.
+
+        `They` after a relation without a name means whoever the talk is about.
+        """
+        return link.is_named or (
+            relations.is_plural(link.noun) and any(link is here for here in self._here)
+        )
 
     def subject_for(self, token: Token) -> str | None:
         """What memory calls the subject at a token; None when it is nobody linked to the user."""

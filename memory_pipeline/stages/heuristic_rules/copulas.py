@@ -27,6 +27,7 @@ from memory_pipeline.stages.heuristic_rules.predicates import (
 )
 from memory_pipeline.stages.heuristic_rules.readings import named_place, named_readings
 from memory_pipeline.stages.heuristic_rules.roles import is_role
+from memory_pipeline.stages.heuristic_rules.verb_habits import says_too_little
 from memory_pipeline.stages.heuristic_rules.verb_objects import (
     Prepositions,
     activity,
@@ -215,11 +216,9 @@ def _gerund_interest(chain: Chain, adjective: Token, dated: frozenset[int]) -> I
         }:
             continue
         for verb in prep.children:
-            if verb.dep_ == "pcomp" and verb.tag_ == "VBG":
-                yield Reading(
-                    f"{_is(chain)} {adjective.lower_} {prep.lower_}",
-                    activity(verb, dated),
-                )
+            said = activity(verb, dated) if verb.dep_ == "pcomp" and verb.tag_ == "VBG" else ""
+            if said and not says_too_little(said, verb):
+                yield Reading(f"{_is(chain)} {adjective.lower_} {prep.lower_}", said)
 
 
 _NUMBER_WORDS = (

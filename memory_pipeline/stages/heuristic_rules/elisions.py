@@ -109,6 +109,19 @@ _NEVER_FIRST = frozenset(
 )
 
 
+# `Running can boost your mood`, `playing guitar keeps me sane`: the verb of a gerund that is the
+# subject, with nothing between that would open another clause.
+_GERUND_SUBJECT = re.compile(
+    r"^\w+ing\b(?:(?! (?:that|which|who|whom|whose|because|since|as|when|while|where|until|till|so|"
+    r"and|but|if|i|we|he|she|it|they|this|there)\b)[^,;:()-]|(?<=\w)-(?=\w))*?"
+    r" (?:(?:can|could|will|would|may|might|should|must|is|isn't|are|was|wasn't|were|has|had|does|"
+    r"doesn't|did|won't|can't)\b|(?:helps|makes|keeps|gives|brings|lets|boosts|clears|relaxes|takes|"
+    r"feels|requires|reminds|teaches|calms|means|improves|gets|puts|allows|seems|sounds|becomes)\b|"
+    r"[a-z]{2,}s (?:me|us|you|him|them|people|your)\b)",
+    re.IGNORECASE,
+)
+
+
 def _is_role_alone(text: str) -> bool:
     """`Barista at Coffee Collective, 4 days a week`."""
     match = _ROLE_AT.match(text)
@@ -127,6 +140,8 @@ def with_subject(text: str, origins: tuple[int, ...]) -> tuple[str, tuple[int, .
         if match := pattern.match(text):
             rest = origins[match.end() :]
             return instead + text[match.end() :], (origins[0],) * len(instead) + rest
+    if _GERUND_SUBJECT.match(text):
+        return text, origins
     for pattern, subject in _PATTERNS:
         if pattern.match(text):
             if subject == "I was " and re.match(

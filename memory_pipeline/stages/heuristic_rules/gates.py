@@ -31,7 +31,7 @@ class Reason(StrEnum):
     REQUEST = "request"
     FLEETING = "fleeting"
     NO_PARSE = "no_parse"
-    TOO_LONG = "too_long"
+    TRUNCATED = "truncated"
     AMBIGUOUS = "ambiguous_correction"
     TAKEN_BACK = "taken_back"
 

@@ -144,10 +144,12 @@ def phrase_tokens(head: Token, skip: frozenset[int] = frozenset()) -> list[Token
     return [t for t in words if t.i not in skip]
 
 
-def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
+def phrase_of(
+    head: Token, skip: frozenset[int] = frozenset(), *, bears_empty: bool = False
+) -> Phrase | None:
     """The phrase around `head`, or None when nothing is left that says anything.
 
-    Something that is `called X` is X.
+    Something that is `called X` is X. `bears_empty` lets nouns be that say nothing alone.
     """
     name = _called(head) or _measured(head) or _owned_name(head)
     if name is not None:
@@ -159,7 +161,8 @@ def phrase_of(head: Token, skip: frozenset[int] = frozenset()) -> Phrase | None:
     if len(kept) == 1 and head.pos_ == "PRON":
         return None
     counted = head.lower_ in _COUNTED and any(c.dep_ == "nummod" for c in head.lefts)
-    if head.lower_ in EMPTY_OBJECTS and not counted and not any(is_name(t) for t in kept):
+    is_empty = head.lower_ in EMPTY_OBJECTS and not counted and not any(is_name(t) for t in kept)
+    if is_empty and not bears_empty:
         return None
     text = _joined(kept)
     if not is_name(head) and any(is_name(t) for t in kept if t.i > head.i):

@@ -22,6 +22,11 @@ def singular(noun: str) -> str:
     return _SINGULAR.get(noun, noun)
 
 
+def is_plural(noun: str) -> bool:
+    """True for a relation word in the plural (`friends`, `kids`)."""
+    return (noun.endswith("s") and singular(noun) != noun) or noun in {"children", "people"}
+
+
 def is_person(noun: str) -> bool:
     """True for kin, friends and people of work and life."""
     return noun in _PEOPLE or singular(noun) in _PEOPLE

@@ -30,6 +30,7 @@ def repair(doc: Doc) -> None:
     for token in doc:
         if token.i > 0:
             _repair_amount(token, doc[token.i - 1])
+            _repair_listed_adjective(doc, token)
             _repair_verb(token, doc[token.i - 1])
             if token.tag_ in {"VB", "VBP"}:
                 _repair_noun(doc, token, doc[token.i - 1])
@@ -67,6 +68,33 @@ def _repair_amount(token: Token, before: Token) -> None:
     if before.lower_ in _ROUGHLY and is_amount and before.head.lemma_ in {"be", "have", "earn"}:
         token.head, token.dep_ = before.head, "attr" if before.head.lemma_ == "be" else "dobj"
         before.head, before.dep_, before.tag_, before.pos_ = token, "advmod", "RB", "ADV"
+
+
+def _repair_listed_adjective(doc: Doc, token: Token) -> None:
+    """`a safe, inviting place`: nobody invites a place there."""
+    if (
+        token.tag_ != "VBG"
+        or token.i < _SHORTEST - 1
+        or doc[token.i - 1].lower_ not in {",", "and"}
+    ):
+        return
+    adjective = doc[token.i - 2]
+    noun = next((c for c in token.rights if c.dep_ == "dobj"), None)
+    is_listed = adjective.tag_ == "JJ" and doc[token.i - 3].tag_ in {"DT", "PRP$", "JJ"}
+    if noun is None or not is_listed or noun.left_edge.i != token.i + 1:
+        return
+    if any(c.dep_ in {"det", "poss"} for c in noun.lefts):
+        return
+    top = adjective if token.head == adjective else token
+    if top.dep_ == "ROOT" or top.head.i >= adjective.i:
+        return
+    moved = [c for part in {top, token} for c in part.children if c not in {noun, token}]
+    noun.head, noun.dep_ = top.head, top.dep_
+    for child in moved:
+        child.head = noun
+    for part in (adjective, token):
+        part.head, part.dep_, part.pos_ = noun, "amod", "ADJ"
+    token.tag_ = "JJ"
 
 
 def _repair_verb(token: Token, before: Token) -> None:

@@ -228,6 +228,25 @@ def _body_start(text: str, start: int, end: int) -> int:
     return at
 
 
+def word_end_before(text: str, limit: int) -> int:
+    """Where the last whole word within `limit` characters ends; `limit` when there is none."""
+    if len(text) <= limit:
+        return len(text)
+    at = next((i for i in range(limit, 0, -1) if text[i].isspace()), limit)
+    return len(text[:at].rstrip()) or limit
+
+
+def sentence_end_before(text: str, limit: int) -> int:
+    """Where the last whole sentence within `limit` characters ends.
+
+    The last word's end when that sentence would be longer than any that is read.
+    """
+    if len(text) <= limit:
+        return len(text)
+    last = next((end for _, end in reversed(_ends(text[: limit + 1])) if end <= limit), 0)
+    return last if last > limit - SENTENCE_LIMIT else word_end_before(text, limit)
+
+
 def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Sentence, ...]:
     """The sentences of a message, in order; nothing is lost but emoji and openers.
 
@@ -242,7 +261,7 @@ def split_sentences(source: str, verbatim_of: str | None = None) -> tuple[Senten
         text = spelled.text[body:end].replace("\x00", " ").rstrip()
         if not text.strip(" .!-"):
             continue
-        text = text[:SENTENCE_LIMIT]
+        text = text[: word_end_before(text, SENTENCE_LIMIT)]
         origins = spelled.origins[body : body + len(text)]
         text, origins = with_subject(text, origins)
         first, last = spelled.origins[start], origins[-1]

@@ -7,6 +7,7 @@ What belongs here: gerunds, intransitive habits, `would rather`. What does not: 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from memory_pipeline.stages.heuristic_rules.clauses import Tense
 from memory_pipeline.stages.heuristic_rules.drafts import Reading, reading_of
@@ -15,6 +16,9 @@ from memory_pipeline.stages.heuristic_rules.predicates import third_person
 from memory_pipeline.stages.heuristic_rules.verb_objects import Arguments, activity
 from memory_pipeline.stages.heuristic_rules.verbs import Chain, lemma_of
 from memory_pipeline.stages.heuristic_rules.words import words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 _NEEDS_OBJECT = words("verb_habits", "needs_object")
 _EMPTY_ACTIVITIES = words("verb_habits", "empty_activities")
@@ -30,9 +34,13 @@ def read_liking(chain: Chain, dated: frozenset[int]) -> Iterator[Reading]:
     listed = [c for c in chain.verb.children if c.dep_ == "conj" and c.tag_ == "VBG"]
     for verb in [*verbs, *(c for c in listed if c not in verbs)]:
         said = activity(verb, dated)
-        alone = len(said.split()) == 1 and verb.lemma_.lower() in _NEEDS_OBJECT
-        if not alone and said.split()[0] not in _EMPTY_ACTIVITIES:
+        if not says_too_little(said, verb) and said.split()[0] not in _EMPTY_ACTIVITIES:
             yield Reading(chain.likes, said)
+
+
+def says_too_little(said: str, verb: Token) -> bool:
+    """Whether an activity has lost the object that its verb cannot do without (`making`)."""
+    return len(said.split()) == 1 and verb.lemma_.lower() in _NEEDS_OBJECT
 
 
 def read_preferring(arguments: Arguments) -> Iterator[Reading]:

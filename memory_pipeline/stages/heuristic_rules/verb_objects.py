@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _PREPS = frozenset({"prep", "agent", "dative"})
 _NOUNISH = frozenset({"NN", "NNS", "NNP", "NNPS", "VBN", "JJ", "VBG"})
 _SLIPPED_DEPS = frozenset({"dep", "acomp", "advmod", "attr", "npadvmod", "punct"})
+_ANYBODY = frozenset({"people", "others"})
+_ANYWHERE = frozenset({"place", "places", "community"})  # `a safe place`, but not `a place`
 _PARTICLES = frozenset({"away", "off", "up", "out"})
 _TAKE_CLAUSES = frozenset({"see", "hear", "have"})
 _NOT_OBJECTS = words("verb_objects", "not_objects")
@@ -133,12 +135,21 @@ def particle_of(verb: Token) -> str:
     return particle
 
 
+def _acted_on(noun: Token, dated: frozenset[int]) -> str:
+    """The object of an activity: `helping people` says something, `people` alone does not."""
+    word, is_direct = noun.lower_, noun.dep_ in {"dobj", "conj"}
+    phrase = phrase_of(noun, dated, bears_empty=is_direct and word in _ANYBODY | _ANYWHERE)
+    if phrase is None or (word in _ANYWHERE and phrase.text == word):
+        return ""
+    return phrase.text
+
+
 def activity(verb: Token, dated: frozenset[int]) -> str:
     """What somebody does, as words: `playing chess`, `hiking`, `going to concerts`."""
     said = [gerund(verb)]
     if particle := particle_of(verb):
         said.append(particle)
-    things = [p.text for n in objects_of(verb, dated) if (p := phrase_of(n, dated))]
+    things = [t for n in objects_of(verb, dated) if (t := _acted_on(n, dated))]
     if things:
         said.append(" and ".join(things))
     for prep, nouns in prepositions_of(verb, dated)[:1]:
