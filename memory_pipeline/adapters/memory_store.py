@@ -5,7 +5,7 @@ anything (memory_writer) and reading for people (reading).
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from pgvector import HalfVector
 from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
-from memory_pipeline.adapters.postgres import Database, Row, execute, execute_many
+from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute, execute_many
 from memory_pipeline.domain.changes import GenerationHead, MemoryState
 from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
@@ -42,6 +42,11 @@ _USER_KEY = "user"
 _NEAR_FACTS = 60
 """Facts read near one claim at most: as many as one judge call takes pairs."""
 EXTRACTED = "extracted_graphs"
+
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""Unit vectors of texts, in order."""
+
+_OWN_CHARS = 2_000
 
 Stored = dict[EpisodeId, tuple[str, Any]]
 """(input digest, payload) of stored extractions, by episode."""
@@ -82,16 +87,16 @@ class MemoryStore:
         )
 
     def stride_context(
-        self, windows: Sequence[Window], policy: Policy, boundary: int
+        self, windows: Sequence[Window], policy: Policy, boundary: int, embed: Embed
     ) -> tuple[list[KnownLists], Stored]:
-        """What a stride's extractions are shown, and which of them are stored: one round trip.
+        """What a stride's extractions are shown, and which of them are stored: one round trip,
+        and one more where memory holds more than is shown.
 
-        Raises `UnfoldedStrideError` when the generation does not hold `boundary` episodes yet.
-
-        Known lists hold memory as it was after `boundary` folds, most relevant to the window
-        first, cut, then sorted (spec X2).
+        Known lists hold memory as it was after `boundary` folds: what the window names, then what
+        is nearest to it, then the latest, cut and sorted (spec X2). `embed` is asked only for
+        windows with more than fits. Raises `UnfoldedStrideError` when the generation does not
+        hold `boundary` episodes yet.
         """
-        cursors = []
         keys = self._keys | {"boundary": boundary}
         with self._database.tenant_reads(self._tenant_id) as connection:
             head = execute(connection, "generation_head", keys)
@@ -101,26 +106,43 @@ class MemoryStore:
                 "stored_extractions",
                 keys | {"episode_ids": [w.episode_id for w in windows]},
             )
-            for window in windows:
-                transcript = "\n".join(m.text.lower() for m in window.messages)
-                asked = keys | {"transcript": transcript, "at": window.started_at}
-                cursors.append(
-                    (
-                        execute(
-                            connection, "known_entities", asked | {"limit": policy.known_entities}
-                        ),
-                        execute(connection, "known_facts", asked | {"limit": policy.known_facts}),
-                    )
-                )
+            cursors = [_ask_known(connection, keys, w, policy, None) for w in windows]
         if self._head(head.fetchone()).folded_count < boundary:
             raise UnfoldedStrideError
         row = names.fetchone()
         user_names = tuple(sorted({name.lower() for name in row["names"]})) if row else ()
+        found = [(entities.fetchall(), facts.fetchall()) for entities, facts in cursors]
+        self._prefer_nearest(windows, policy, keys, embed, found)
         known = [
-            _known_lists(entities.fetchall(), facts.fetchall(), user_names)
-            for entities, facts in cursors
+            _known_lists(entities[: policy.known_entities], facts[: policy.known_facts], user_names)
+            for entities, facts in found
         ]
         return known, _stored(stored.fetchall())
+
+    def _prefer_nearest(
+        self,
+        windows: Sequence[Window],
+        policy: Policy,
+        keys: Row,
+        embed: Embed,
+        found: list[tuple[list[Row], list[Row]]],
+    ) -> None:
+        """Ask again, with the window's vector, where there is more than is shown."""
+        full = [
+            index
+            for index, (entities, facts) in enumerate(found)
+            if len(entities) > policy.known_entities or len(facts) > policy.known_facts
+        ]
+        if not full:
+            return
+        vectors = embed([_own_words(windows[index]) for index in full])
+        with self._database.tenant_reads(self._tenant_id) as connection:
+            cursors = [
+                _ask_known(connection, keys, windows[index], policy, vector)
+                for index, vector in zip(full, vectors, strict=True)
+            ]
+        for index, (entities, facts) in zip(full, cursors, strict=True):
+            found[index] = (entities.fetchall(), facts.fetchall())
 
     def store_extractions(self, rows: Sequence[Row]) -> None:
         """Keep extractions (episode_id, input_digest, payload), so that none is made twice.
@@ -224,6 +246,30 @@ class MemoryStore:
 
 def _stored(rows: Sequence[Row]) -> Stored:
     return {EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"]) for row in rows}
+
+
+def _own_words(window: Window) -> str:
+    """What stands for a window where nearness counts: what the user says, cut."""
+    return " ".join(m.text for m in window.own_messages())[:_OWN_CHARS] or window.thread_id
+
+
+def _ask_known(
+    connection: RowConnection,
+    keys: Row,
+    window: Window,
+    policy: Policy,
+    vector: Sequence[float] | None,
+) -> tuple[Cursor[Row], Cursor[Row]]:
+    """Known entities and facts for one window, one more of each than is shown."""
+    asked = keys | {
+        "transcript": "\n".join(m.text.lower() for m in window.messages),
+        "at": window.started_at,
+        "vector": None if vector is None else HalfVector(list(vector)),
+    }
+    return (
+        execute(connection, "known_entities", asked | {"limit": policy.known_entities + 1}),
+        execute(connection, "known_facts", asked | {"limit": policy.known_facts + 1}),
+    )
 
 
 def _known_lists(

@@ -209,7 +209,9 @@ class TenantWalk:
     def _stride(self, stride: Stride, *, may_extract: bool) -> Iterator[WalkedEpisode]:
         """One stride: all extractions first, side by side, then each episode in turn."""
         episodes, windows = stride.episodes, stride.windows
-        known, stored = self._store.stride_context(windows, self._workshop.policy, stride.boundary)
+        known, stored = self._store.stride_context(
+            windows, self._workshop.policy, stride.boundary, self._workshop.embedder.embed
+        )
         if may_extract:
             extracted = self._extract_all(episodes, windows, known, stored)
         else:

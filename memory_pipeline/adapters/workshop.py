@@ -106,7 +106,8 @@ def tenant_secret(database: Database, tenant_id: TenantId) -> bytes:
     return bytes(row["secret"].bytes)
 
 
-def _embedder(database: Database, tenant_id: TenantId) -> Embedder:
+def open_embedder(database: Database, tenant_id: TenantId) -> Embedder:
+    """The configured embedder; one behind an endpoint remembers in the tenant's store."""
     name = environment.embedding_model()
     if name in _LOCAL_EMBEDDERS:
         return _local_embedder(name)
@@ -143,7 +144,7 @@ def open_summary_writer(database: Database, tenant_id: TenantId) -> SummaryWrite
         database,
         tenant_id,
         Summariser(asker, model, secret),
-        _embedder(database, tenant_id),
+        open_embedder(database, tenant_id),
         environment.model_concurrency(),
     )
 
@@ -181,7 +182,7 @@ def open_workshop(
     Without a configured model the heuristics extract alone and rules judge (spec X10, J8).
     """
     policy = tenant_policy(database, tenant_id, run_settings)
-    embedder = _embedder(database, tenant_id)
+    embedder = open_embedder(database, tenant_id)
     check_vector_width(database, embedder)
     asker: StoredChatModel | None = None
     if environment.fast_model():

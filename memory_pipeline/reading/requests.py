@@ -12,6 +12,7 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_store import MemoryStore
 from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.adapters.tenant_settings import tenant_policy
+from memory_pipeline.adapters.workshop import open_embedder
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.ids import GenerationId, TenantId
@@ -160,7 +161,12 @@ def _known_lists(database: Database, window: Window, row: Row, policy: Policy) -
     store = MemoryStore(database, window.tenant_id, GenerationId(row["generation_id"]))
     stride_start = row["place"] - row["place"] % policy.context_stride
     boundary = min(stride_start, row["folded_count"])
-    (known,), _ = store.stride_context([window], policy, boundary)
+    (known,), _ = store.stride_context(
+        [window],
+        policy,
+        boundary,
+        lambda texts: open_embedder(database, window.tenant_id).embed(texts),
+    )
     return known
 
 

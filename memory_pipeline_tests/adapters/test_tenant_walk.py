@@ -417,3 +417,13 @@ def test_rows_are_the_same_when_two_processes_race(
         racer.join(60)
     assert [racer.exitcode for racer in racers] == [0, 0]
     assert memory_content(database_url) == alone
+
+
+def test_x2_of_more_than_fits_the_nearest_to_the_window_are_shown(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    likes = [f"likes: {name}" for name in ("chess", "sailing boats", "jazz", "tea")]
+    import_history(database, daily(*likes, "likes: sailing boat trips"))
+    fold_all(scripted_workshop(database, extractor, settings={"known_facts": 2}))
+    known = dict(extractor.seen)[5]
+    assert sorted(fact.object for fact in known.facts) == ["sailing boats", "tea"]

@@ -72,7 +72,8 @@ where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and (f.object_id is not null or f.subject_id <> %(user_id)s) and e.name <> %(exempt)s;
 
 -- name: known_entities
--- Entity names shown to extraction, as of the last fold before the stride: those named in the window first, then the latest linked.
+-- Entity names shown to extraction, as of the last fold before the stride: those named in the
+-- window, then those nearest to it (where its vector is given), then the latest.
 select e.entity_id, e.name, e.type,
     coalesce(array_agg(a.alias order by a.alias) filter (where a.alias is not null), '{}')
         as aliases
@@ -87,11 +88,12 @@ where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
 group by e.tenant_id, e.generation_id, e.entity_id
 order by bool_or(position(e.name in %(transcript)s) > 0
         or position(a.alias in %(transcript)s) > 0) desc,
-    e.known_from desc, e.entity_id
+    e.embedding <=> %(vector)s::halfvec, e.known_from desc, e.name, e.entity_id
 limit %(limit)s;
 
 -- name: known_facts
--- Facts believed then that had not ended: those about something named in the window first.
+-- Facts believed then that had not ended: those about something named in the window, then those
+-- nearest to it (where its vector is given), then the latest.
 select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
     f.object_id is not null as object_is_entity
 from memory.facts f
@@ -106,7 +108,7 @@ where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and (f.object_id is not null or f.object_text is not null)
 order by (position(coalesce(o.name, f.object_text) in %(transcript)s) > 0
         or (s.name <> 'user' and position(s.name in %(transcript)s) > 0)) desc,
-    lower(f.known_time) desc, f.fact_id
+    f.embedding <=> %(vector)s::halfvec, lower(f.known_time) desc, f.statement, f.fact_id
 limit %(limit)s;
 
 -- name: stored_extractions
