@@ -33,6 +33,7 @@ from dagster._core.remote_origin import (
 from dagster._core.test_utils import create_run_for_test
 from hypothesis import given
 from hypothesis import strategies as st
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from memory_pipeline.defs import zombies
 from memory_pipeline.defs.zombies import (
@@ -271,7 +272,13 @@ def test_the_executor_holds_the_lock_until_after_the_end_of_the_run(
         assert not is_free(dagster_database_url, run.run_id)
     finally:
         zombies._locks_of_this_process.close()
-    assert is_free(dagster_database_url, run.run_id)
+    # The server notices the end of a session a moment later.
+    attempts = Retrying(
+        stop=stop_after_delay(10),
+        wait=wait_fixed(0.05),
+        retry=retry_if_result(lambda free: not free),
+    )
+    assert attempts(is_free, dagster_database_url, run.run_id)
 
 
 def test_the_executor_takes_the_configuration_of_the_in_process_one() -> None:
