@@ -99,7 +99,7 @@ def _fact_table(facts: list[FactRow], title: str, total: int) -> Table:
     )
     for column in ("subject", "predicate", "object", "valid from", "until"):
         table.add_column(column, overflow="fold")
-    table.add_column("said", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("said", overflow="fold", ratio=1)
     for fact in facts:
         table.add_row(
             fact.subject, fact.predicate, fact.object or "", _day(fact.valid_from),
