@@ -111,8 +111,25 @@ def budget_tokens() -> int | None:
 
 def prices_file() -> Path | None:
     """A price table that goes before the shipped one, if any."""
-    path = os.environ.get(PRICES_FILE)
-    return Path(path).expanduser() if path else None
+    named = os.environ.get(PRICES_FILE)
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    if not path.is_file():
+        raise EnvironmentValueError(f"{PRICES_FILE} names no file: {path}")
+    return path
+
+
+def check_models() -> None:
+    """Raise `EnvironmentValueError` for what can't be meant, before any work is begun."""
+    if strong_model() and not fast_model():
+        raise EnvironmentValueError(
+            f"{STRONG_MODEL} is set and {FAST_MODEL} is not: name the model that is asked first"
+        )
+    if any(not char.isprintable() for char in api_key() or ""):
+        raise EnvironmentValueError(f"{API_KEY} holds characters that no key has")
+    for read in (model_concurrency, model_timeout_seconds, budget_usd, budget_tokens, prices_file):
+        read()
 
 
 def _number(name: str, least: float) -> float | None:

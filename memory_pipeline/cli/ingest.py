@@ -195,6 +195,7 @@ def run(
     if first is not None and last is not None and first > last:
         raise CommandError(f"--from {first} lies behind --to {last}", ExitCode.WRONG_USAGE)
     make_policy(environment.setting_overrides())
+    environment.check_models()
     store = ConversationStore(session.memory_database())
     tenants = store.tenants() if chosen is None else [chosen]
     for tenant_id in tenants:

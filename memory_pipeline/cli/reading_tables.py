@@ -82,12 +82,12 @@ def entities_table(rows: Sequence[EntityRow]) -> RenderableType:
 
 
 def episodes_table(rows: Sequence[EpisodeRow]) -> RenderableType:
-    """Episodes; an error is shown below its status."""
+    """Episodes; the beginning of an error is shown below its status."""
     table = make_table("Pos", "Ordinal", "Thread", "Messages", "Time", "Status", "Tries", "Summary")
     for row in rows:
         status = status_cell(row.status)
         if row.error:
-            status.append(f"\n{harmless(row.error)}", style="dim")
+            status.append(f"\n{harmless(row.error)[:60]}", style="dim")
         table.add_row(
             number_cell(row.position),
             number_cell(row.ordinal),

@@ -67,7 +67,7 @@ _TOPICS = {
     }.items()
 }
 _NOT_AN_ORDER = frozenset({Reason.WISH, Reason.JOKE, Reason.SARCASM, Reason.HYPOTHETICAL})
-_AMBIGUOUS = re.compile(r"\bambiguous\b", re.IGNORECASE)
+_AMBIGUOUS = re.compile(r"^\W*ambiguous\b", re.IGNORECASE)
 _CONTRADICTS = re.compile(r"^\W*contradict", re.IGNORECASE)
 
 
