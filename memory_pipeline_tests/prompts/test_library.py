@@ -35,7 +35,8 @@ CACHED_FROM_TOKENS = 1_024
 
 GOOD = "---\npurpose: p\ninputs: a\nanswer: A\n---\n<!-- system -->\nRules.\n<!-- user -->\n{{a}}\n"
 _EXAMPLE = re.compile(
-    r"## (?P<name>Example \d+): [^\n]*\nKnown facts:\n(?P<facts>.*?)\nTranscript:\n(?P<lines>.*?)"
+    r"## (?P<name>Example \d+): [^\n]*\n(?:The user: [^\n]*\nKnown entities:\n(?:- [^\n]*\n)+)?"
+    r"Known facts:\n(?P<facts>.*?)\nTranscript:\n(?P<lines>.*?)"
     r"\nAnswer:\n(?P<answer>\{[^\n]*\})\nWhy: ",
     re.DOTALL,
 )
