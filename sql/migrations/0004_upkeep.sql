@@ -1,0 +1,53 @@
+-- What upkeep and people change in a memory is an event of the tenant, kept by content, so that it
+-- survives every rebuild; so are the counters of what was read.
+
+comment on table memory.corrections is
+    'What upkeep and people changed, by content, in the order it happened; replayed by rebuilds.';
+alter table memory.corrections
+    add column after_fold integer not null default 0,
+    add column made_by text not null default 'person'
+        check (made_by in ('person', 'decay', 'repair')),
+    add column undone_at timestamptz;
+comment on column memory.corrections.after_fold is 'How many episodes were folded before it.';
+comment on column memory.corrections.known_at is
+    'max(its time, last known instant + 1 microsecond): its place on the conversation''s clock.';
+create index corrections_order on memory.corrections (tenant_id, known_at);
+
+-- A fact's content without its generation, so that what was read is remembered across rebuilds.
+alter table memory.facts
+    add column content_key uuid not null
+        generated always as (md5(lower(statement))::uuid) stored;
+create index facts_content on memory.facts (tenant_id, generation_id, content_key)
+    where upper_inf(known_time);
+
+alter table memory.fact_access add column first_recorded_at timestamptz not null default now();
+insert into memory.fact_access (tenant_id, content_key, first_recorded_at)
+select f.tenant_id, f.content_key, min(f.recorded_at)
+from memory.facts f
+group by f.tenant_id, f.content_key
+on conflict do nothing;
+
+-- A change by upkeep: fails unless the generation stands where its plan saw it, and gives the
+-- known instant of the event. The raised state is MP001 (stale plan: make another).
+create function memory.claim_event(a_tenant text, a_generation uuid, a_version bigint)
+    returns timestamptz language plpgsql set search_path = memory, pg_temp as $$
+declare
+    head memory.generations;
+    event_at timestamptz;
+begin
+    perform memory.lock_tenant(a_tenant);
+    select * into head from memory.generations g
+        where g.tenant_id = a_tenant and g.generation_id = a_generation for update;
+    if a_version is not null and head.version is distinct from a_version then
+        raise exception 'generation is at version %, the plan was made at %', head.version, a_version
+            using errcode = 'MP001';
+    end if;
+    event_at := greatest(statement_timestamp(), head.last_known_at + interval '1 microsecond');
+    update memory.generations g
+    set version = g.version + 1, last_known_at = event_at
+    where g.tenant_id = a_tenant and g.generation_id = a_generation;
+    return event_at;
+end
+$$;
+revoke all on function memory.claim_event from public;
+grant execute on function memory.claim_event to memory_app;
