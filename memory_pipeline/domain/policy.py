@@ -17,6 +17,10 @@ def _write(default: float | int, low: float, high: float, about: str) -> Any:
     return Field(default, ge=low, le=high, description=about, json_schema_extra={"side": "write"})
 
 
+def _read(default: float | int, low: float, high: float, about: str) -> Any:
+    return Field(default, ge=low, le=high, description=about, json_schema_extra={"side": "read"})
+
+
 class Policy(BaseModel):
     """All numbers of one tenant's pipeline. Out of range raises `PolicyError` with the range."""
 
@@ -34,16 +38,23 @@ class Policy(BaseModel):
     min_confidence: float = _write(0.5, 0, 1, "below it a claim is stored but never destroys")
     pairs_per_claim: int = _write(10, 1, 100, "pairs judged for one claim at most")
     pairs_per_call: int = _write(60, 1, 1_000, "pairs judged in one call at most")
-    extraction_attempts: int = Field(
-        3, ge=1, le=10, description="tries of one episode", json_schema_extra={"side": "read"}
-    )
-    lease_minutes: int = Field(
-        10,
-        ge=1,
-        le=1_440,
-        description="a lease not renewed for so long is lost",
-        json_schema_extra={"side": "read"},
-    )
+    extraction_attempts: int = _read(3, 1, 10, "tries of one episode")
+    lease_minutes: int = _read(10, 1, 1_440, "a lease not renewed for so long is lost")
+    profile_facts_k: int = _read(40, 1, 400, "newest live facts a profile is built on")
+    profile_chars: int = _read(1_200, 100, 10_000, "characters of a profile at most")
+    profile_batch_size: int = _read(64, 1, 1_000, "dirty entities one refresh takes")
+    profile_build_concurrency: int = _read(8, 1, 64, "profiles summarised at a time")
+    profile_attempts: int = _read(5, 1, 20, "tries of one profile before it is held")
+    insight_facts_k: int = _read(40, 2, 400, "newest live statements insights are drawn from")
+    insight_chars: int = _read(384, 40, 2_000, "characters of an insight at most")
+    insight_min_significance: float = _read(0.6, 0, 1, "below it an insight is not kept")
+    insights_per_run: int = _read(5, 1, 50, "insights kept of one run at most")
+    decay_half_life_days: float = _read(90, 0.01, 36_500, "days in which relevance halves")
+    decay_floor: float = _read(0.25, 0, 1, "facts of less relevance are archived; 0 keeps all")
+    recall_limit: int = _read(8, 1, 200, "facts recalled unless asked otherwise")
+    recall_min_confidence: float = _read(0.5, 0, 1, "less sure facts are not recalled")
+    recall_rrf_k: int = _read(60, 1, 1_000, "k of reciprocal rank fusion")
+    recall_anchor_similarity: float = _read(0.75, 0, 1, "an entity so near to a query is meant")
 
     def write_side(self) -> dict[str, float | int]:
         """The settings that belong to the recipe, by name."""

@@ -51,3 +51,17 @@ end
 $$;
 revoke all on function memory.claim_event from public;
 grant execute on function memory.claim_event to memory_app;
+
+-- A name that means nothing any more: the entity is out of use, with its facts.
+alter table memory.entities add column retired_at timestamptz;
+comment on column memory.entities.retired_at is 'Known instant from which the entity is out of use.';
+
+-- For how many half-lives more a fact stays at or above the floor; negative when it is below, null
+-- with a floor of 0. Of `0.5 ^ (age / half_life) * (1 + reads)` the exponents are compared, so that
+-- no age underflows.
+create function memory.half_lives_left(
+    age interval, reads bigint, half_life_days numeric, floor numeric)
+    returns numeric language sql immutable parallel safe
+    return log(2, (1 + reads) / nullif(floor, 0))
+        - extract(epoch from age) / 86400 / half_life_days;
+grant execute on function memory.half_lives_left to memory_app;
