@@ -135,7 +135,7 @@ def snake_case(key: str) -> str:
     return re.sub(r"[\s-]+", "_", _CAMEL.sub("_", key.strip())).lower()
 
 
-def _item(item: object) -> dict[str, Any]:
+def read_object(item: object) -> dict[str, Any]:
     if isinstance(item, list) and len(item) == 1:
         item = item[0]
     if isinstance(item, BrokenObject):
@@ -170,7 +170,7 @@ def read_text(value: object) -> str | None:
     return None
 
 
-def _required(fields: Mapping[str, Any], name: str) -> str:
+def required_text(fields: Mapping[str, Any], name: str) -> str:
     value = read_text(fields.get(name))
     if value is None:
         wrong = "is missing" if fields.get(name) is None else "has a wrong type"
@@ -179,8 +179,8 @@ def _required(fields: Mapping[str, Any], name: str) -> str:
 
 
 def read_entity(item: object) -> Iterator[ExtractedEntity]:
-    fields = {"name": item} if isinstance(item, str) else _item(item)
-    name = _required(fields, "name")
+    fields = {"name": item} if isinstance(item, str) else read_object(item)
+    name = required_text(fields, "name")
     if name.strip():
         yield ExtractedEntity(
             name=name,
@@ -191,16 +191,16 @@ def read_entity(item: object) -> Iterator[ExtractedEntity]:
 
 def read_fact(item: object) -> Iterator[ExtractedFact]:
     """One fact; several when the object is an array of values."""
-    fields = _item(item)
-    subject, predicate = _required(fields, "subject"), _required(fields, "predicate")
+    fields = read_object(item)
+    subject, predicate = required_text(fields, "subject"), required_text(fields, "predicate")
     held = fields.get("object")
     objects = held if isinstance(held, list) and held else [held]
     for value in objects:
         yield ExtractedFact(
             subject=subject,
             predicate=predicate,
-            object=_required({"object": value}, "object"),
-            confidence=_number(fields.get("confidence")),
+            object=required_text({"object": value}, "object"),
+            confidence=read_number(fields.get("confidence")),
             source_quote=read_text(fields.get("source_quote")) or "",
             valid_from=_start(read_text(fields.get("valid_from"))),
             valid_until=read_text(fields.get("valid_until")),
@@ -208,7 +208,7 @@ def read_fact(item: object) -> Iterator[ExtractedFact]:
         )
 
 
-def _number(value: object) -> float | None:
+def read_number(value: object) -> float | None:
     """A finite number, also when it is written as a text or a percentage."""
     if isinstance(value, bool):
         return None
@@ -233,7 +233,7 @@ def _start(value: str | None) -> str | None:
 
 
 def read_instruction(item: object) -> Iterator[ExtractedInstruction]:
-    fields = {"description": item} if isinstance(item, str) else _item(item)
+    fields = {"description": item} if isinstance(item, str) else read_object(item)
     label, description = read_text(fields.get("label")), read_text(fields.get("description"))
     if not (label or description or "").strip():
         raise BadAnswerError("label and description are missing", ".label")
@@ -249,7 +249,7 @@ def read_instruction(item: object) -> Iterator[ExtractedInstruction]:
 
 
 def read_uncertainty(item: object) -> Iterator[ExtractedUncertainty]:
-    fields = {"about": item} if isinstance(item, str) else _item(item)
+    fields = {"about": item} if isinstance(item, str) else read_object(item)
     about, reason = read_text(fields.get("about")), read_text(fields.get("reason"))
     if not (about or reason or "").strip():
         raise BadAnswerError("about and reason are missing", ".about")
@@ -262,11 +262,11 @@ def read_uncertainty(item: object) -> Iterator[ExtractedUncertainty]:
 
 
 def read_verdict(item: object) -> Iterator[tuple[int, PairVerdict]]:
-    fields = _item(item)
-    written = _required(fields, "pair").strip()
+    fields = read_object(item)
+    written = required_text(fields, "pair").strip()
     if not re.fullmatch(r"\d{1,6}", written, re.ASCII):
         raise BadAnswerError(f"{written[:40]!r} is no number of a pair", ".pair")
-    word = _required(fields, "verdict").strip().lower()
+    word = required_text(fields, "verdict").strip().lower()
     if word not in (Verdict.OLD, Verdict.NEW, Verdict.NEITHER):
         raise BadAnswerError(f"{word[:40]!r} is no verdict", ".verdict")
     is_correction = (read_text(fields.get("is_correction")) or "").strip().lower() == "true"

@@ -88,6 +88,33 @@ class SummaryAnswer(Answer):
     key_learnings: tuple[str, ...]
 
 
+class InsightAnswer(Answer):
+    """One insight; the facts come first, so that the statement follows from them."""
+
+    facts: tuple[str, ...]
+    statement: str
+    significance: float
+
+
+class InsightsAnswer(Answer):
+    """What several facts show together."""
+
+    insights: tuple[InsightAnswer, ...]
+
+
+class SentenceAnswer(Answer):
+    """One sentence; the facts come first, so that the sentence follows from them."""
+
+    facts: tuple[str, ...]
+    text: str
+
+
+class ProfileAnswer(Answer):
+    """The profile of one entity."""
+
+    sentences: tuple[SentenceAnswer, ...]
+
+
 def strict_schema(model: type[Answer]) -> dict[str, Any]:
     """The JSON schema of an answer: every field required, none besides, no references.
 
