@@ -89,8 +89,8 @@ class AnswerStore:
             "model": storable(request.model),
             "prompt_digest": request.prompt_digest,
             "schema_digest": schema_digest(request.json_schema),
-            "request": _json(request.model_dump(mode="json")),
-            "answer": _json({"finish_reason": answer.finish_reason, "problem": problem}),
+            "request": storable_json(request.model_dump(mode="json")),
+            "answer": storable_json({"finish_reason": answer.finish_reason, "problem": problem}),
             "raw_answer": storable(answer.text),
             "is_valid": is_valid,
             "usage": Jsonb(answer.usage.model_dump(mode="json")),
@@ -135,7 +135,7 @@ class AnswerStore:
                 "tenant_id": self._tenant_id,
                 "request_digest": _vector_digest(profile_id, text),
                 "model": profile_id,
-                "request": _json({"input": text}),
+                "request": storable_json({"input": text}),
                 "raw_answer": _pack(vector),
             }
             # In one order everywhere, so that two processes never wait for each other.
@@ -156,7 +156,8 @@ def schema_digest(json_schema: Mapping[str, Any]) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _json(content: Any) -> Jsonb:
+def storable_json(content: Any) -> Jsonb:
+    """The content as jsonb, each text of it without what PostgreSQL can't hold."""
     return Jsonb(_storable_values(content))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
 
+from memory_pipeline.adapters.answer_store import storable
 from memory_pipeline.adapters.postgres import (
     Database,
     Row,
@@ -255,7 +256,11 @@ class ConversationStore:
             row = execute(
                 connection,
                 "record_failed_extraction",
-                {"tenant_id": tenant_id, "episode_id": episode_id, "error": error[:2_000]},
+                {
+                    "tenant_id": tenant_id,
+                    "episode_id": episode_id,
+                    "error": storable(error)[:2_000],
+                },
             ).fetchone()
         return int(row["extraction_attempts"]) if row else 0
 

@@ -90,7 +90,7 @@ def strong_model() -> str | None:
 
 def model_concurrency() -> int:
     """Requests that may be open at one endpoint at once; 8 unless set."""
-    return int(_number(MODEL_CONCURRENCY, least=1) or 8)
+    return int(_number(MODEL_CONCURRENCY, least=1, is_whole=True) or 8)
 
 
 def model_timeout_seconds() -> float:
@@ -105,7 +105,7 @@ def budget_usd() -> float | None:
 
 def budget_tokens() -> int | None:
     """Tokens that one run may spend, if limited; 0 forbids every call."""
-    tokens = _number(BUDGET_TOKENS, least=0)
+    tokens = _number(BUDGET_TOKENS, least=0, is_whole=True)
     return None if tokens is None else int(tokens)
 
 
@@ -132,7 +132,7 @@ def check_models() -> None:
         read()
 
 
-def _number(name: str, least: float) -> float | None:
+def _number(name: str, least: float, *, is_whole: bool = False) -> float | None:
     """The number a variable holds; None when unset. Raises `EnvironmentValueError`."""
     text = os.environ.get(name)
     if not text:
@@ -141,6 +141,7 @@ def _number(name: str, least: float) -> float | None:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number) or number < least:
-        raise EnvironmentValueError(f"{name} must be a number from {least:g} up, not {text!r}")
+    if not math.isfinite(number) or number < least or (is_whole and not number.is_integer()):
+        kind = "whole number" if is_whole else "number"
+        raise EnvironmentValueError(f"{name} must be a {kind} from {least:g} up, not {text!r}")
     return number

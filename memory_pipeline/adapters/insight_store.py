@@ -5,7 +5,7 @@ Belongs here: one tenant's search, its reads, one call, its write. Does not: req
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -69,8 +69,8 @@ def derive_insights(
     proposals = finder.find(facts, datetime.now(UTC).date())
     outcomes = [{"statement": s, "outcome": f"refused: {why}"} for s, why in proposals.refused]
     new, vectors = _leave_out_repeats(database, tenant_id, proposals.kept, embedder, outcomes)
-    _store(database, tenant_id, proposals, new, vectors, len(facts), outcomes)
-    return InsightReport(len(facts), tuple(outcomes), proposals.usage, made_call=True)
+    report = InsightReport(len(facts), tuple(outcomes), proposals.usage, made_call=True)
+    return _store(database, tenant_id, proposals, report, [(p, vectors[p.statement]) for p in new])
 
 
 def _leave_out_repeats(
@@ -131,43 +131,33 @@ def _store(
     database: Database,
     tenant_id: TenantId,
     proposals: Proposals,
-    new: Sequence[Proposal],
-    vectors: Mapping[str, Sequence[float]],
-    fact_count: int,
-    outcomes: list[dict[str, Any]],
-) -> None:
+    report: InsightReport,
+    new: Sequence[tuple[Proposal, Sequence[float]]],
+) -> InsightReport:
     """One transaction: the observer if it is new, the insights, the account of the search."""
     keys: Row = {"tenant_id": tenant_id, "version": None, "opened_by": None}
+    outcomes = list(report.outcomes)
     with database.tenant(tenant_id) as connection:
-        live = execute(connection, "live_generation", keys).fetchone()
-        if live is None:
-            return
+        live = execute(connection, "live_generation", keys).fetchone() or {}
         keys["generation_id"] = live["generation_id"]
         if new:
             event = execute(connection, "claim_event", keys).fetchone() or {}
             keys["known_at"] = event["known_at"]
             keys["subject_id"] = _observer(connection, keys)
-        for proposal in new:
-            row = execute(
-                connection,
-                "insert_insight",
-                keys
-                | _insight_row(tenant_id, proposal, proposals)
-                | {"embedding": HalfVector(list(vectors[proposal.statement]))},
-            ).fetchone()
-            outcome = "inserted" if row else "refused: what it stands on has changed"
+        for proposal, vector in new:
+            row = keys | _insight_row(tenant_id, proposal, proposals)
+            row["embedding"] = HalfVector(list(vector))
+            is_in = execute(connection, "insert_insight", row).fetchone() is not None
+            outcome = "inserted" if is_in else "refused: what it stands on has changed"
             outcomes.append({"statement": proposal.statement, "outcome": outcome})
-        execute(
-            connection,
-            "insert_insight_run",
-            keys
-            | {
-                "run_at": datetime.now(UTC),
-                "request_digest": proposals.request_digest or None,
-                "facts": fact_count,
-                "outcomes": Jsonb(outcomes),
-            },
-        )
+        account: Row = {
+            "run_at": datetime.now(UTC),
+            "request_digest": proposals.request_digest or None,
+            "facts": report.facts,
+            "outcomes": Jsonb(outcomes),
+        }
+        execute(connection, "insert_insight_run", keys | account)
+    return replace(report, outcomes=tuple(outcomes))
 
 
 def _observer(connection: RowConnection, keys: Row) -> EntityId:

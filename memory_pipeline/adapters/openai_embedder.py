@@ -32,6 +32,7 @@ _READ = tuple[Vectors, Usage]
 
 MAX_TOKENS_PER_CALL: Final = 250_000
 """Below what one request may hold at the strictest large provider (300,000)."""
+_MAY_BE_TOO_MUCH: Final = (FailureKind.LENGTH, FailureKind.CONTENT, FailureKind.UNSUPPORTED)
 MAX_TEXT_CHARS: Final = 8_000
 """Longer texts are cut: 8,000 characters stay under 8,191 tokens in any script."""
 
@@ -114,8 +115,7 @@ class OpenAiEmbedder:
             next_try = None
             if outcome.kind is FailureKind.UNSUPPORTED:
                 next_try = lesser(abilities, outcome, body)
-            may_be_too_much = outcome.kind in (FailureKind.CONTENT, FailureKind.UNSUPPORTED)
-            if next_try is None and may_be_too_much and len(texts) > 1:
+            if next_try is None and outcome.kind in _MAY_BE_TOO_MUCH and len(texts) > 1:
                 return self._halved(texts, abilities)
             if next_try is None:
                 raise self._final(outcome)

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.models.abilities import (
     Abilities,
     AnswerForm,
@@ -25,11 +26,21 @@ from memory_pipeline.adapters.models.endpoint import Endpoint
 from memory_pipeline.adapters.models.failures import Failure, FailureKind
 from memory_pipeline.adapters.models.replies import ChatReply, read_chat
 from memory_pipeline.domain.model import BudgetExhaustedError, ModelAnswer, ModelRequest
+from memory_pipeline.stages.length_limit import mark_length
 from memory_pipeline.stages.windows import estimate_tokens
 
 log = logging.getLogger(__name__)
 
 SCHEMA_WORDING: Final = "schema_in_words.v1.md"
+TOO_LONG: Final = "context_length_exceeded"
+"""Why an answer ended, where the request or its answer is too long for the model."""
+
+_LIMITS: Final = ("max_tokens", "max_completion_tokens")
+_CUT_OFF: Final = frozenset({"length", "max_tokens"})
+_ADVICE: Final = (
+    f"a model with a larger context helps ({environment.FAST_MODEL}, {environment.STRONG_MODEL}), "
+    f"or shorter episodes, by {environment.SETTING_PREFIX}EPISODE_MAX_TOKENS before an import"
+)
 _OPENAI_HOSTS: Final = ("api.openai.com", ".openai.azure.com")
 
 
@@ -48,20 +59,25 @@ class OpenAiChatModel:
         """The answer to one request, its shape enforced as far as the server can.
 
         A text that the server refuses for what it says or for its length is an empty answer with
-        the reason in `finish_reason`, so that one such episode stops no run. Raises
+        the reason in `finish_reason`, so that one such episode stops no run; an answer that a
+        limit in length ended or prevented is marked (stages/length_limit). Raises
         `ModelUnavailableError`, `BudgetExhaustedError` and `ModelConfigurationError` (key,
         address or model name are wrong).
         """
         abilities = learned(self.endpoint, request.model)
         while True:
             body = chat_body(request, self.endpoint, abilities)
-            outcome = self._ask(request, body)
+            outcome = self._ask_with_room(request, body)
             if isinstance(outcome, ModelAnswer):
                 learn(self.endpoint, request.model, abilities)
                 return outcome
             if outcome.kind is FailureKind.CONTENT:
                 log.warning("%s", outcome.summary)
                 return ModelAnswer(text="", finish_reason=outcome.code)
+            if outcome.kind is FailureKind.LENGTH:
+                log.warning("%s", outcome.summary)
+                words = f"the context length is not enough: {outcome.summary}; {_ADVICE}"
+                return ModelAnswer(text=mark_length("", words), finish_reason=TOO_LONG)
             next_try = None
             if outcome.kind is FailureKind.UNSUPPORTED:
                 next_try = lesser(abilities, outcome, body)
@@ -74,6 +90,14 @@ class OpenAiChatModel:
     def close(self) -> None:
         """Close the connections to the endpoint."""
         self._caller.close()
+
+    def _ask_with_room(self, request: ModelRequest, body: dict[str, Any]) -> ModelAnswer | Failure:
+        """As `_ask`; without a limit where prompt and longest answer are too long together."""
+        outcome = self._ask(request, body)
+        if isinstance(outcome, Failure) and outcome.is_answer_counted:
+            without = {name: value for name, value in body.items() if name not in _LIMITS}
+            return self._ask(request, without) if without != body else outcome
+        return outcome
 
     def _ask(self, request: ModelRequest, body: dict[str, Any]) -> ModelAnswer | Failure:
         expected = sum(estimate_tokens(message["content"]) for message in body["messages"])
@@ -89,8 +113,11 @@ class OpenAiChatModel:
         if isinstance(outcome, Failure):
             return outcome
         reply = outcome.content
+        text = self.endpoint.redact_key(reply.text)
+        if reply.finish_reason.lower() in _CUT_OFF:
+            text = mark_length(text, f"the context or answer length was not enough; {_ADVICE}")
         return ModelAnswer(
-            text=self.endpoint.redact_key(reply.text),
+            text=text,
             finish_reason=reply.finish_reason,
             usage=self.budget.settle(reservation, reply.usage),
             latency_ms=outcome.latency_ms,
@@ -137,7 +164,7 @@ def _response_format(request: ModelRequest, form: AnswerForm) -> dict[str, Any]:
 
 
 def _token_limit(request: ModelRequest, endpoint: Endpoint, abilities: Abilities) -> dict[str, Any]:
-    names = ["max_tokens", "max_completion_tokens"]
+    names = list(_LIMITS)
     if endpoint.host.endswith(_OPENAI_HOSTS):
         names.reverse()
     wanted = [name for name in names if name not in abilities.dropped]

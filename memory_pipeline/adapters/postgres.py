@@ -76,8 +76,7 @@ class Database:
                     yield connection
                     execute(connection, "commit")
             except BaseException:
-                if not connection.closed and not _is_idle(connection):
-                    execute(connection, "rollback")
+                _roll_back(connection)
                 raise
 
     @contextmanager
@@ -87,9 +86,14 @@ class Database:
         The pipeline itself is the transaction that the tenant scope lasts for, which saves two
         statements; never write through it, since a second sync would end the transaction.
         """
-        with self._pool().connection() as connection, connection.pipeline():
-            execute(connection, "enter_tenant", {"tenant_id": tenant_id})
-            yield connection
+        with self._pool().connection() as connection:
+            try:
+                with connection.pipeline():
+                    execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+                    yield connection
+            except BaseException:
+                _roll_back(connection)
+                raise
 
     @contextmanager
     def operator(self) -> Iterator[RowConnection]:
@@ -113,8 +117,17 @@ def _configure(connection: RowConnection) -> None:
     register_vector(connection)
 
 
-def _is_idle(connection: RowConnection) -> bool:
-    return connection.info.transaction_status is TransactionStatus.IDLE
+def _roll_back(connection: RowConnection) -> None:
+    """Leave a broken pipeline with nothing open and nothing taken for prepared.
+
+    The server skips what stands behind a refusal, but the client counts it as prepared; only a
+    rollback of the connection's own, which needs an open transaction, makes it forget.
+    """
+    if connection.closed:
+        return
+    if connection.info.transaction_status is TransactionStatus.IDLE:
+        execute(connection, "begin")
+    connection.rollback()
 
 
 def execute(

@@ -23,7 +23,7 @@ _BROKEN_OFF: Final = ("length", "refusal", "content_filter", "context_length_exc
 class CallCounts:
     """Sums of one model since it was made. Tokens, price and latency are those of the calls.
 
-    `hits` were answered from the store, `misses` by a call, `refused` answers were unusable.
+    `hits` were answered from a store, `misses` by a call, `refused` answers were unusable.
     `price_usd` sums the priced calls; `unpriced_calls` are not in it.
     """
 
@@ -69,6 +69,10 @@ class StoredChatModel:
         """Sums so far; take the difference of two for one stretch of work."""
         with self._lock:
             return self._counts
+
+    def count_hits(self, found: int) -> None:
+        """Count what another store answered, so that no request was made for it."""
+        self._count(CallCounts(hits=found))
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """The answer; a whole one counts as valid. Raises as `ChatModel.complete` does."""

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pgvector import HalfVector
-from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.answer_store import storable, storable_json
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database, Row, execute
 from memory_pipeline.domain.conversation import Window
@@ -123,9 +123,9 @@ class SummaryWriter:
                     "tenant_id": self._tenant_id,
                     "episode_id": row["episode_id"],
                     "status": report.status,
-                    "summary": None if summary is None else Jsonb(summary),
+                    "summary": None if summary is None else storable_json(summary),
                     "embedding": None if vector is None else HalfVector(list(vector)),
-                    "error": report.error or None,
+                    "error": storable(report.error) or None,
                 },
             )
         return report

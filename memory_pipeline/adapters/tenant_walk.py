@@ -15,6 +15,7 @@ from typing import Final
 import psycopg
 
 from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
+from memory_pipeline.adapters.embedding_profiles import profile_of
 from memory_pipeline.adapters.generation_store import open_live_generation
 from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
@@ -23,7 +24,7 @@ from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
 from memory_pipeline.domain.claim import USER, GuardedGraph
 from memory_pipeline.domain.conversation import Window
-from memory_pipeline.domain.embedding import Embedder, find_profile
+from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.ids import EpisodeId, TenantId
 from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
@@ -137,7 +138,7 @@ class TenantWalk:
             self._store,
             embedder,
             workshop.judge,
-            find_profile(embedder.profile_id, embedder.dimensions),
+            profile_of(workshop.database, embedder),
             workshop.policy,
         )
 

@@ -17,6 +17,7 @@ from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedd
 from memory_pipeline.adapters.summary_writer import SummaryWriter
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.adapters.tenant_walk import Workshop
+from memory_pipeline.adapters.verdict_store import PairVerdictStore
 from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID, Embedder
 from memory_pipeline.domain.extraction import Tier
 from memory_pipeline.domain.ids import TenantId
@@ -117,7 +118,9 @@ def open_embedder(database: Database, tenant_id: TenantId) -> Embedder:
     return StoredEmbedder(embedder, AnswerStore(database, tenant_id))
 
 
-def _models(asker: StoredChatModel, secret: bytes) -> tuple[Extractor, Judge]:
+def _models(
+    asker: StoredChatModel, secret: bytes, verdicts: PairVerdictStore
+) -> tuple[Extractor, Judge]:
     """Extractor and judge of the configured models."""
     from memory_pipeline.stages.escalate import EscalatingExtractor
     from memory_pipeline.stages.extract import ModelExtractor
@@ -129,7 +132,7 @@ def _models(asker: StoredChatModel, secret: bytes) -> tuple[Extractor, Judge]:
         ModelExtractor(asker, strong, secret, Tier.STRONG) if strong else None,
         _heuristics_if_there(),
     )
-    return extractor, ModelJudge(asker, fast, secret)
+    return extractor, ModelJudge(asker, fast, secret, verdicts)
 
 
 def open_summary_writer(database: Database, tenant_id: TenantId) -> SummaryWriter | None:
@@ -187,7 +190,8 @@ def open_workshop(
     asker: StoredChatModel | None = None
     if environment.fast_model():
         asker = tenant_asker(database, tenant_id)
-        extractor, judge = _models(asker, tenant_secret(database, tenant_id))
+        verdicts = PairVerdictStore(database, tenant_id, asker.count_hits)
+        extractor, judge = _models(asker, tenant_secret(database, tenant_id), verdicts)
     else:
         extractor, judge = _heuristics(), RulesJudge()
     return Workshop(

@@ -6,11 +6,12 @@ Belongs here: arguments, progress, counts. Does not: formats, windows, stages.
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -22,6 +23,7 @@ from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.cli.walked import Walked
 from memory_pipeline.domain.conversation import Skipped, SourceThread
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import make_policy
@@ -33,6 +35,9 @@ from memory_pipeline.importers.registry import (
     is_format,
     read_exports,
 )
+
+if TYPE_CHECKING:
+    from memory_pipeline.defs.runs import RunOptions
 
 _stderr = Console(stderr=True)
 
@@ -195,7 +200,7 @@ def run(
     if first is not None and last is not None and first > last:
         raise CommandError(f"--from {first} lies behind --to {last}", ExitCode.WRONG_USAGE)
     make_policy(environment.setting_overrides())
-    environment.check_models()
+    _check_models()
     store = ConversationStore(session.memory_database())
     tenants = store.tenants() if chosen is None else [chosen]
     for tenant_id in tenants:
@@ -216,20 +221,31 @@ def _run_all(
     failures: list[str] = []
     for tenant_id in tenants:
         try:
-            count = run_tenant(store, tenant_id, stage=stage, **options)
+            walked = walk_tenant(store, tenant_id, stage=stage, **options)
         except CommandError as error:
             if error.exit_code == ExitCode.BUDGET_EXHAUSTED:
                 raise  # the next tenant would only meet the same end
             failures.append(f"{tenant_id}: {error.message}")
             continue
-        total += count
-        if count:
-            console.print(f"{tenant_id}: {count} episodes processed")
+        total += walked.folded
+        if walked.folded:
+            console.print(f"{tenant_id}: {walked}")
     if failures:
         raise CommandError("\n".join(failures))
     if not total:
         late = sum(store.late_count(tenant_id) for tenant_id in tenants)
         console.print(f"nothing to do{f' ({late} late episodes wait)' if late else ''}")
+
+
+def _check_models() -> None:
+    """Refuse model settings with which no request could ever be sent, before a run is begun."""
+    from memory_pipeline.adapters.models.endpoint import ModelConfigurationError, check_endpoint
+
+    try:
+        environment.check_models()
+        check_endpoint()
+    except (environment.EnvironmentValueError, ModelConfigurationError) as error:
+        raise CommandError(str(error), ExitCode.WRONG_USAGE) from error
 
 
 def _check_tenant(store: ConversationStore, tenant_id: TenantId) -> None:
@@ -240,7 +256,12 @@ def _check_tenant(store: ConversationStore, tenant_id: TenantId) -> None:
         )
 
 
-def run_tenant(
+def run_tenant(store: ConversationStore, tenant_id: TenantId) -> int:
+    """Process all that is pending, as `walk_tenant` does; how many episodes left the queue."""
+    return walk_tenant(store, tenant_id).folded
+
+
+def walk_tenant(
     store: ConversationStore,
     tenant_id: TenantId,
     *,
@@ -248,9 +269,13 @@ def run_tenant(
     last: int | None = None,
     stage: str | None = None,
     context_stride: int | None = None,
-) -> int:
-    """One Dagster run over a tenant's open episodes; how many it processed."""
-    from memory_pipeline.defs.runs import BudgetStopError, RunOptions, WalkFailedError, run_walk
+) -> Walked:
+    """One Dagster run over a tenant's open episodes; what it came to.
+
+    Episodes given up fail nothing: a warning on stderr counts them. Raises `CommandError` that
+    says what is done and kept when the run fails.
+    """
+    from memory_pipeline.defs.runs import RunOptions
 
     _check_stage(stage)
     store.set_aside_late(tenant_id)
@@ -260,27 +285,45 @@ def run_tenant(
         if (first is None or row["ordinal"] >= first) and (last is None or row["ordinal"] <= last)
     ]
     if not open_ordinals:
-        return 0
+        return Walked()
     _register_partitions(store, tenant_id)
-    with _progress(f"processing {tenant_id}", len(open_ordinals)) as advance_to:
-        count = [0]
+    options = RunOptions(stage=stage, context_stride=context_stride)
+    walked, failure = _run_counted(tenant_id, open_ordinals, options)
+    if walked.given_up:
+        sys.stderr.write(f"{walked.warning(tenant_id)}\n")
+    if failure is not None:
+        raise CommandError(
+            f"{failure} ({walked.kept_of(len(open_ordinals))}; run again to go on)",
+            failure.exit_code,
+        ) from failure
+    return walked
+
+
+def _run_counted(
+    tenant_id: TenantId, ordinals: Sequence[int], options: "RunOptions"
+) -> tuple[Walked, CommandError | None]:
+    """What a run over the ordinals came to, and why it failed if it did."""
+    from memory_pipeline.defs.runs import BudgetStopError, WalkFailedError, run_walk
+
+    counted: Counter[str] = Counter()
+    failure: CommandError | None = None
+    with _progress(f"processing {tenant_id}", len(ordinals)) as advance_to:
 
         def folded() -> None:
-            count[0] += 1
-            advance_to(count[0])
+            counted["folded"] += 1
+            advance_to(counted["folded"])
 
-        options = RunOptions(stage=stage, context_stride=context_stride, on_folded=folded)
-        first, last = min(open_ordinals), max(open_ordinals)
+        def given_up() -> None:
+            counted["given_up"] += 1
+
+        options = replace(options, on_folded=folded, on_given_up=given_up)
         try:
-            run_walk(session.dagster_instance(), tenant_id, first, last, options)
+            run_walk(session.dagster_instance(), tenant_id, min(ordinals), max(ordinals), options)
+        except BudgetStopError as error:
+            failure = CommandError(str(error), ExitCode.BUDGET_EXHAUSTED)
         except WalkFailedError as error:
-            is_spent = isinstance(error, BudgetStopError)
-            raise CommandError(
-                f"{error} ({count[0]} of {len(open_ordinals)} episodes are done and kept; "
-                "run again to go on)",
-                ExitCode.BUDGET_EXHAUSTED if is_spent else ExitCode.FAILED,
-            ) from error
-    return count[0]
+            failure = CommandError(str(error))
+    return Walked(**counted), failure
 
 
 def _check_stage(stage: str | None) -> None:

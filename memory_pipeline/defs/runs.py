@@ -42,12 +42,14 @@ class RunOptions:
     """How one run differs from the usual one.
 
     `stage` starts at that stage, from the stored outputs of the one before; `on_folded` is called
-    after each folded episode; `walks` opens the walks.
+    after each folded episode, `on_given_up` for those among them that were given up; `walks` opens
+    the walks.
     """
 
     stage: str | None = None
     context_stride: int | None = None
     on_folded: Callable[[], None] = lambda: None
+    on_given_up: Callable[[], None] = lambda: None
     walks: WalkResource | None = None
 
 
@@ -76,16 +78,16 @@ def run_walk(
     ).resolve_job_def(WALK_JOB)
     run_id = str(uuid4())
     tags = range_tags(tenant_id, partition_number_of(first), partition_number_of(last))
-    config: dict[str, object] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    if options.context_stride is not None:
-        config["resources"] = {"walks": {"config": {"context_stride": options.context_stride}}}
-    with hold_run_lock(memory_url(), run_id), episodes_counted_by(options.on_folded):
+    with (
+        hold_run_lock(memory_url(), run_id),
+        episodes_counted_by(options.on_folded, options.on_given_up),
+    ):
         try:
             result = job.execute_in_process(
                 run_id=run_id,
                 instance=instance,
                 tags={**tags, RUN_LOCK_TAG: "held"},
-                run_config=config,
+                run_config=_run_config(options),
                 asset_selection=_from_stage(options.stage),
                 raise_on_error=False,
             )
@@ -96,6 +98,13 @@ def run_walk(
         is_spent = BudgetExhaustedError.__name__ in classes
         raise (BudgetStopError if is_spent else WalkFailedError)(message)
     return run_id
+
+
+def _run_config(options: RunOptions) -> dict[str, object]:
+    config: dict[str, object] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    if options.context_stride is not None:
+        config["resources"] = {"walks": {"config": {"context_stride": options.context_stride}}}
+    return config
 
 
 def _from_stage(stage: str | None) -> list[dg.AssetKey] | None:

@@ -19,6 +19,8 @@ class Purpose(StrEnum):
     EXTRACT = "extract"
     JUDGE = "judge"
     REPAIR = "repair"
+    PROFILE = "profile"
+    INSIGHT = "insight"
 
 
 class ModelRequest(BaseModel):

@@ -15,6 +15,8 @@ EXTRACT_GRAPH = "extract_graph.v1"
 JUDGE_CONTRADICTIONS = "judge_contradictions.v1"
 SUMMARISE_EPISODE = "summarise_episode.v1"
 REPAIR_ANSWER = "repair_answer.v1"
+BUILD_PROFILE = "build_profile.v1"
+DERIVE_INSIGHTS = "derive_insights.v1"
 
 CURRENT = (EXTRACT_GRAPH, JUDGE_CONTRADICTIONS, SUMMARISE_EPISODE, REPAIR_ANSWER)
 """The versions that new requests are made with."""

@@ -1,7 +1,7 @@
 """One fact in depth: who said it, what was decided, what was asked of models (spec Q2).
 
 Belongs here: finding a fact, its explanation as values. Does not: lists of facts (reading/facts),
-what is no fact (reading/why_not), requests themselves (reading/requests).
+what is no fact (reading/why_not), verdicts (reading/verdicts), requests (reading/requests).
 """
 
 from datetime import UTC, datetime
@@ -13,13 +13,18 @@ from memory_pipeline.domain.fact import FactStatus
 from memory_pipeline.domain.ids import FactId, TenantId
 from memory_pipeline.domain.model import Usage
 from memory_pipeline.reading.facts import status_of
-from memory_pipeline.reading.requests import RequestShown, read_judge_requests, read_requests
+from memory_pipeline.reading.requests import RequestShown, read_requests
 from memory_pipeline.reading.scope import (
     Instant,
     NotFoundError,
     Reading,
     UnreadableError,
     read,
+)
+from memory_pipeline.reading.verdicts import (
+    VerdictLine,
+    read_verdict_lines,
+    read_verdict_requests,
 )
 
 _HEX_DIGITS = 32
@@ -77,23 +82,6 @@ class CandidateLine(Reading):
     object: str
     detail: str
     quote: str
-
-
-class VerdictLine(Reading):
-    """A verdict on a pair; `side` says which of the two the explained fact was."""
-
-    side: Literal["believed", "newcomer"]
-    episode: int | None
-    claim_ref: str
-    believed_id: UUID
-    believed: str | None
-    newcomer_id: UUID | None
-    newcomer: str | None
-    verdict: str
-    is_correction: bool
-    judge: str
-    reason: str
-    why: str
 
 
 class RelatedFact(Reading):
@@ -201,7 +189,7 @@ def explain(
         versions=lines,
         evidence=tuple(EvidenceLine.model_validate(row) for row in evidence),
         candidates=tuple(CandidateLine.model_validate(row) for row in candidates),
-        verdicts=tuple(VerdictLine.model_validate(row) for row in verdicts),
+        verdicts=read_verdict_lines(database, tenant_id, verdicts),
         related=tuple(RelatedFact.model_validate(row) for row in related),
         extractions=tuple(ExtractionLine.model_validate(row) for row in extractions),
     )
@@ -214,12 +202,7 @@ def _requests_behind(
     database: Database, tenant_id: TenantId, found: Explanation
 ) -> tuple[RequestShown, ...]:
     digests = [digest for line in found.extractions for digest in line.request_digests]
-    pairs = [
-        (line.believed, line.newcomer)
-        for line in found.verdicts
-        if line.judge == "model" and line.believed and line.newcomer
-    ]
     return (
         *read_requests(database, tenant_id, digests),
-        *read_judge_requests(database, tenant_id, pairs),
+        *read_verdict_requests(database, tenant_id, found.verdicts),
     )

@@ -11,6 +11,9 @@ from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.reading.scope import Reading, read
 
+_TRUNCATED = "truncated"
+"""The reason of a message so long that only its beginning was read."""
+
 
 class MessageEnd(StrEnum):
     """Where a message ended; each is in exactly one, the first that fits."""
@@ -21,6 +24,7 @@ class MessageEnd(StrEnum):
     PENDING = "pending"
     EVIDENCE = "evidence"
     INSTRUCTION = "instruction"
+    TRUNCATED = "truncated"
     UNCERTAIN = "uncertain"
     DROPPED = "dropped"
     NOTHING_DURABLE = "nothing_durable"
@@ -79,6 +83,7 @@ def end_of_message(row: Row) -> MessageEnd:
         (row["fold_status"] is None, MessageEnd.PENDING),
         (row["is_cited"], MessageEnd.EVIDENCE),
         (row["is_instruction"], MessageEnd.INSTRUCTION),
+        (row["reason"] == _TRUNCATED, MessageEnd.TRUNCATED),
         (row["is_doubted"], MessageEnd.UNCERTAIN),
         (row["is_dropped"], MessageEnd.DROPPED),
         (row["reason"] is not None, MessageEnd.NOTHING_DURABLE),

@@ -99,6 +99,7 @@ _SAYINGS = {
     MessageEnd.PENDING: "its episode is not processed yet: memory-pipeline run",
     MessageEnd.EVIDENCE: "it is evidence of facts",
     MessageEnd.INSTRUCTION: "it gives an instruction",
+    MessageEnd.TRUNCATED: "it is so long that only its beginning was read, which gave no fact",
     MessageEnd.UNCERTAIN: "what it says is kept as an open point",
     MessageEnd.DROPPED: "its candidates were dropped",
     MessageEnd.UNACCOUNTED: "nobody wrote down what became of it: memory-pipeline ledger",
@@ -106,7 +107,6 @@ _SAYINGS = {
 
 _REASONS = {
     "refused": "refused: it gives orders to whoever reads it, so no model was shown it",
-    "truncated": "truncated: so long that only its beginning was read",
     "nothing_durable": "it was read, and nothing durable was found in it",
 }
 

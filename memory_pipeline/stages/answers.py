@@ -27,6 +27,7 @@ from memory_pipeline.stages.answer_items import (
     read_verdict,
     snake_case,
 )
+from memory_pipeline.stages.length_limit import read_within_length
 from memory_pipeline.stages.repair_json import Found, find_values
 
 __all__ = [
@@ -101,6 +102,7 @@ def parse_extraction(text: str) -> ExtractedGraph:
 
     Raises `BadAnswerError` for an answer without recognisable structure, and for one that says
     something of which nothing could be read: an empty graph always comes from an empty answer.
+    It is a `TooLongError` where a limit in length is the cause.
     """
     read = read_extraction(text)
     lost = tuple(
@@ -112,7 +114,11 @@ def parse_extraction(text: str) -> ExtractedGraph:
 
 def read_extraction(text: str) -> ReadAnswer[ExtractedGraph]:
     """As `parse_extraction`, with the lost items and the repairs apart."""
-    document, repairs, is_cut = _document(text, _as_extraction)
+    return read_within_length(text, _read_extraction)
+
+
+def _read_extraction(text: str) -> ReadAnswer[ExtractedGraph]:
+    document, repairs, is_cut = read_document(text, _as_extraction)
     items = ItemReader(text)
     graph = ExtractedGraph(
         entities=tuple(items.read(document, "entities", read_entity)),
@@ -154,7 +160,11 @@ def read_verdicts(text: str, count: int) -> ReadAnswer[tuple[PairVerdict, ...]]:
     A pair without a verdict, or with two that differ, is `neither`. Raises `BadAnswerError` when
     there is no list of verdicts at all.
     """
-    document, repairs, _ = _document(text, _as_verdicts)
+    return read_within_length(text, lambda said: _read_verdicts(said, count))
+
+
+def _read_verdicts(text: str, count: int) -> ReadAnswer[tuple[PairVerdict, ...]]:
+    document, repairs, _ = read_document(text, _as_verdicts)
     items = ItemReader(text)
     given: dict[int, PairVerdict] = {}
     doubted: set[int] = set()
@@ -175,7 +185,11 @@ def read_verdicts(text: str, count: int) -> ReadAnswer[tuple[PairVerdict, ...]]:
 
 def parse_summary(text: str) -> EpisodeSummary:
     """Summary and learnings of an answer; raises `BadAnswerError` when it holds no summary."""
-    document, _, _ = _document(text, _as_summary)
+    return read_within_length(text, _read_summary)
+
+
+def _read_summary(text: str) -> EpisodeSummary:
+    document, _, _ = read_document(text, _as_summary)
     summary = read_text(document.get("summary"))
     if not summary or not summary.strip():
         raise BadAnswerError("the summary is missing or empty", "summary", text)
@@ -187,7 +201,7 @@ def parse_summary(text: str) -> EpisodeSummary:
 # The document: which of the values in a text is the answer.
 
 
-def _document(
+def read_document(
     text: str, recognise: Callable[[object], dict[str, Any] | None]
 ) -> tuple[dict[str, Any], tuple[str, ...], bool]:
     """The one answer in a text, its repairs, and whether its end is missing."""
@@ -216,7 +230,7 @@ def _why_nothing(text: str, found: Sequence[Found]) -> str:
     return "the JSON has none of the fields that were asked for"
 
 
-def _unwrapped(value: object) -> Iterator[object]:
+def unwrapped(value: object) -> Iterator[object]:
     """The value, and what it holds when it is a wrapper of one thing."""
     yield value
     for _ in range(2):
@@ -230,7 +244,7 @@ def _unwrapped(value: object) -> Iterator[object]:
 
 
 def _as_extraction(value: object) -> dict[str, Any] | None:
-    for inner in _unwrapped(value):
+    for inner in unwrapped(value):
         if isinstance(inner, dict):
             arrays = _arrays(inner)
             if arrays:
@@ -250,17 +264,17 @@ def _arrays(value: Mapping[str, object]) -> dict[str, Any]:
     for raw_key, held in value.items():
         key = _ARRAYS.get(snake_case(raw_key))
         if key is not None:
-            arrays[key] = [*arrays.get(key, ()), *_listed(held)]
+            arrays[key] = [*arrays.get(key, ()), *listed(held)]
     return arrays
 
 
 def _as_verdicts(value: object) -> dict[str, Any] | None:
-    for inner in _unwrapped(value):
+    for inner in unwrapped(value):
         if isinstance(inner, dict):
             fields = fields_of(inner)
             for name in ("verdicts", "judgements", "judgments", "results"):
                 if name in fields:
-                    return {"verdicts": _listed(fields[name])}
+                    return {"verdicts": listed(fields[name])}
             if {"pair", "verdict"} <= set(fields):
                 return {"verdicts": [inner]}
         if isinstance(inner, list) and any(
@@ -271,16 +285,16 @@ def _as_verdicts(value: object) -> dict[str, Any] | None:
 
 
 def _as_summary(value: object) -> dict[str, Any] | None:
-    for inner in _unwrapped(value):
+    for inner in unwrapped(value):
         if isinstance(inner, dict) and "summary" in (fields := fields_of(inner)):
             return {
                 "summary": fields["summary"],
-                "key_learnings": _listed(fields.get("key_learnings")),
+                "key_learnings": listed(fields.get("key_learnings")),
             }
     return None
 
 
-def _listed(value: object) -> list[object]:
+def listed(value: object) -> list[object]:
     """An array, the single item that stands for one, or nothing for null."""
     if value is None or value == {}:
         return []

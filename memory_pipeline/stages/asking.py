@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from memory_pipeline.domain.model import ModelRequest, Purpose, Usage
 from memory_pipeline.prompts.library import REPAIR_ANSWER, load_prompt
 from memory_pipeline.stages.answers import Asker, BadAnswerError
+from memory_pipeline.stages.length_limit import TooLongError
 from memory_pipeline.stages.sanitise import sanitise_line
 from memory_pipeline.stages.transcript import derive_fence
 
@@ -42,10 +43,13 @@ def ask_twice(
     """The answer to `request`, after a bad one that to its repair.
 
     `attempt` counts the tries of the episode, so that a bad answer of this one is not paid for
-    again. Raises `BadAnswerError` when both answers are bad, and what the asker raises.
+    again. Raises `BadAnswerError` when both answers are bad, `TooLongError` at once when a limit
+    in length spoils the first, and what the asker raises.
     """
     try:
         value, answer = asker.ask(request, parse, attempt=attempt)
+    except TooLongError:
+        raise  # the repair is longer still
     except BadAnswerError as error:
         repair = repair_request(request, error, tenant_secret)
         value, answer = asker.ask(repair, parse, attempt=attempt)

@@ -22,13 +22,17 @@ NAMING_PREDICATES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate on its way through the guards. `fact` is tidy, its dates still text."""
+    """A candidate on its way through the guards. `fact` is tidy, its dates still text.
+
+    `doubt` says why the quoted words do not carry it; empty when they may.
+    """
 
     ref: str
     fact: ExtractedFact
     confidence: float
     said_at: datetime
     evidence: Evidence | None = None
+    doubt: str = ""
     object_is_entity: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None

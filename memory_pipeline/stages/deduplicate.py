@@ -91,8 +91,9 @@ class _Deduplication:
             if twin is None:
                 merged.append(resolved)
                 continue
-            self.merged.append(MergedClaim(claim=resolved.claim, into=merged[twin].claim.ref))
-            merged[twin] = _merge(merged[twin], resolved)
+            kept = _merge(merged[twin], resolved)
+            self.merged.append(_absorbed(merged[twin].claim, resolved.claim, kept.claim))
+            merged[twin] = kept
         return merged
 
     def _without_unsure_endings(self) -> list[ResolvedClaim]:
@@ -178,6 +179,7 @@ class _Deduplication:
                 and not has_ended(fact.valid_until, resolved.claim.said_at)
                 and self.state.similarity(ref, str(fact.fact_id)) >= self.profile.duplicate
                 and not differs_from_fact(resolved, fact)
+                and not _is_another_stay(resolved.claim, fact)
             ):
                 return f"rewords the fact: {fact.statement}"
         for earlier in self.survivors:
@@ -185,6 +187,7 @@ class _Deduplication:
                 earlier.subject_id == resolved.subject_id
                 and self.state.similarity(ref, earlier.claim.ref) >= self.profile.duplicate
                 and not differs_from_claim(resolved, earlier)
+                and not _is_after(resolved.claim, earlier.claim)
             ):
                 return f"rewords {earlier.claim.ref} of this episode: {statement_of(earlier.claim)}"
         return ""
@@ -329,6 +332,12 @@ def _merge(first: ResolvedClaim, second: ResolvedClaim) -> ResolvedClaim:
     return first.model_copy(update={"claim": claim})
 
 
+def _absorbed(first: Claim, second: Claim, kept: Claim) -> MergedClaim:
+    """The claim that is no more, with the words that the one kept does not cite."""
+    words = first.evidence if kept.evidence == second.evidence else second.evidence
+    return MergedClaim(claim=second.model_copy(update={"evidence": words}), into=kept.ref)
+
+
 def _speaks_of(claim: Claim, fact: FactVersion) -> bool:
     """Whether claim and fact of one triple mean one stay; disjoint periods are two (spec D4)."""
     if has_ended(fact.valid_until, claim.said_at):
@@ -343,6 +352,11 @@ def _speaks_of(claim: Claim, fact: FactVersion) -> bool:
     if claim.valid_until is None or claim.valid_until > start_of(fact.valid_from):
         return True
     return not (fact.has_stated_start or claim.has_stated_start)
+
+
+def _is_another_stay(claim: Claim, fact: FactVersion) -> bool:
+    """Whether a claim states that it begins at or behind the fact's end (spec D4)."""
+    return claim.has_stated_start and start_of(claim.valid_from) >= end_of(fact.valid_until)
 
 
 def _distance(claim: Claim, fact: FactVersion) -> tuple[bool, bool, datetime, str]:

@@ -5,6 +5,7 @@ extractors themselves (stages/heuristics, stages/extract).
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import combinations
@@ -20,7 +21,12 @@ from memory_pipeline.domain.extraction import (
 )
 from memory_pipeline.domain.policy import is_single_valued
 from memory_pipeline.stages.asking import add_usage
-from memory_pipeline.stages.extract import ModelExtractor, TieredGraph, UnusableAnswerError
+from memory_pipeline.stages.extract import (
+    ModelExtractor,
+    TieredGraph,
+    TooLongForModelError,
+    UnusableAnswerError,
+)
 from memory_pipeline.stages.fields import (
     clamp_confidence,
     normalise_name,
@@ -34,12 +40,14 @@ from memory_pipeline.stages.heuristic_rules.gates import (
     own_words,
 )
 from memory_pipeline.stages.heuristic_rules.instructions import read_instruction
+from memory_pipeline.stages.heuristic_rules.message_text import read_text
 from memory_pipeline.stages.heuristic_rules.sentences import Sentence, split_sentences
 from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
+from memory_pipeline.stages.injection_text import fold_line
 from memory_pipeline.stages.ports import ExtractionError, Extractor
 from memory_pipeline.stages.small_talk import is_small_talk
 
-ESCALATION_VERSION = "escalate/1"
+ESCALATION_VERSION = "escalate/2"
 """Part of the recipe: changes when another tier would answer."""
 
 LOW_CONFIDENCE = 0.5
@@ -75,6 +83,7 @@ class Escalation(StrEnum):
     """Why the fast model's answer is not enough."""
 
     BAD_OUTPUT = "the output failed validation twice"
+    TOO_LONG = "too long for the fast model"
     CONTRADICTION = "contradiction inside the window"
     AMBIGUITY = "ambiguous reference"
     LOW_CONFIDENCE = "mean confidence under 0.5"
@@ -139,13 +148,15 @@ class EscalatingExtractor:
     def _rescue(
         self, window: Window, known: KnownLists, error: UnusableAnswerError, attempt: int
     ) -> TieredGraph:
-        if self._strong is None:
+        is_too_long = isinstance(error, TooLongForModelError)
+        if self._strong is None or (is_too_long and self._strong.model == self._fast.model):
             raise error
         try:
             strong = self._strong.extract_tiered(window, known, attempt)
         except UnusableAnswerError as second:
             raise ExtractionError(f"{error}; {second}") from second
-        return _explained(strong, f"{_LEFT}; {Escalation.BAD_OUTPUT.value}")
+        why = Escalation.TOO_LONG if is_too_long else Escalation.BAD_OUTPUT
+        return _explained(strong, f"{_LEFT}; {why.value}")
 
 
 def _explained(graph: TieredGraph, reason: str) -> TieredGraph:
@@ -229,15 +240,24 @@ def topic_of(order: str) -> str:
 def _is_simple(message: Message, known: KnownLists) -> bool:
     if is_small_talk(message.text):
         return True
-    words = own_words(message.text)
-    if len(message.text) > _SIMPLE_CHARS or words.blanked:
+    # As the heuristics will read it: what can't be seen must not split or hide a word here.
+    text = read_text(message.text).text
+    words = own_words(text)
+    if len(message.text) > _SIMPLE_CHARS or words.blanked or not _is_plain_latin(text):
         return False
-    if gate_message(message.text, words) is not None:
+    if gate_message(text, words) is not None:
         return False
     if score_injection(message.text).score >= DOUBTFUL_SCORE:
         return False
-    sentences = split_sentences(words.text, message.text)
+    sentences = split_sentences(words.text, text)
     return bool(sentences) and all(_is_simple_sentence(s, known) for s in sentences)
+
+
+def _is_plain_latin(text: str) -> bool:
+    """Whether no letter is of another script or width, where it may pass for a Latin one."""
+    return text.isascii() or all(
+        unicodedata.name(char, "").startswith("LATIN ") for char in text if char.isalpha()
+    )
 
 
 def _is_simple_sentence(sentence: Sentence, known: KnownLists) -> bool:
@@ -245,7 +265,8 @@ def _is_simple_sentence(sentence: Sentence, known: KnownLists) -> bool:
         return True
     gate = gate_sentence(sentence.text, sentence.verbatim)
     if gate not in _NOT_AN_ORDER and read_instruction(sentence.text, sentence.verbatim):
-        return topic_of(sentence.verbatim) != "" and not _SAYS_MORE.search(sentence.verbatim)
+        is_one_topic = topic_of(sentence.verbatim) != ""
+        return is_one_topic and not _SAYS_MORE.search(fold_line(sentence.verbatim))
     correction = read_correction(sentence.text, sentence.verbatim)
     if correction is None or gate is not None:
         return False

@@ -22,6 +22,7 @@ from memory_pipeline.stages.answer_models import ExtractionAnswer, strict_schema
 from memory_pipeline.stages.answers import Asker, BadAnswerError, parse_extraction
 from memory_pipeline.stages.asking import ask_twice
 from memory_pipeline.stages.injection import INJECTION_VERSION
+from memory_pipeline.stages.length_limit import TooLongError
 from memory_pipeline.stages.ports import ExtractionError, Extractor
 from memory_pipeline.stages.transcript import (
     Transcript,
@@ -45,6 +46,10 @@ _ABOUT_CHARS = 200
 
 class UnusableAnswerError(ExtractionError):
     """Two answers of a model in a row could not be read."""
+
+
+class TooLongForModelError(UnusableAnswerError):
+    """The window is too long for the model, so it was not asked a second time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,11 @@ class ModelExtractor:
         return f"{EXTRACTION_VERSION} {INJECTION_VERSION} {self._model} {prompts}"
 
     @property
+    def model(self) -> str:
+        """The model's name at its endpoint."""
+        return self._model
+
+    @property
     def tier(self) -> Tier:
         """The tier this model stands for."""
         return self._tier
@@ -112,7 +122,8 @@ class ModelExtractor:
     def extract_tiered(self, window: Window, known: KnownLists, attempt: int = 1) -> TieredGraph:
         """The graph of the model's answer, or of its second one after a bad first.
 
-        Raises `UnusableAnswerError` when both are bad; lets through what the model raises.
+        Raises `UnusableAnswerError` when both are bad, `TooLongForModelError` when the first is
+        for its length; lets through what the model raises.
         """
         transcript = write_transcript(window, self._secret)
         if all(message.seq in transcript.withheld for message in window.own_messages()):
@@ -122,8 +133,9 @@ class ModelExtractor:
         try:
             asked = ask_twice(self._asker, request, parse_extraction, self._secret, attempt)
         except BadAnswerError as error:
-            message = f"{self._model} gave no usable answer: {error}"
-            raise UnusableAnswerError(message) from error
+            is_too_long = isinstance(error, TooLongError)
+            kind = TooLongForModelError if is_too_long else UnusableAnswerError
+            raise kind(f"{self._model} gave no usable answer: {error}") from error
         return TieredGraph(
             graph=_with_remarks(_as_said(asked.value, window), window, transcript),
             tier=self._tier,

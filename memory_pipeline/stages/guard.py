@@ -5,13 +5,14 @@ Does not: the tidying of a field (stages/fields), evidence search (stages/eviden
 (stages/links), merging of equal claims and unsure closures (stages/deduplicate).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
-from memory_pipeline.domain.claim import USER, Claim, GuardedGraph, Mention, Outcome
+from memory_pipeline.domain.claim import USER, Claim, Evidence, GuardedGraph, Mention, Outcome
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import ExtractedFact, ExtractedGraph, KnownLists, Tier
+from memory_pipeline.domain.ids import MessageId
 from memory_pipeline.stages.candidates import Account, Candidate
 from memory_pipeline.stages.evidence import FoldedMessages
 from memory_pipeline.stages.fields import (
@@ -30,9 +31,11 @@ from memory_pipeline.stages.remarks import (
     guard_instructions,
     guard_uncertainties,
 )
+from memory_pipeline.stages.small_talk import is_small_talk
 from memory_pipeline.stages.temporal import parse_bound
+from memory_pipeline.stages.whose_words import speaks_of_another
 
-GUARD_VERSION = "guard/1"
+GUARD_VERSION = "guard/2"
 """Part of the recipe: changes with every change of what the guards let through."""
 
 _DATE_CHARS = 40
@@ -129,6 +132,7 @@ def _candidates(
     """All candidates, tidy, each with the place that says it: relationships, then values."""
     own = window.own_messages()
     fallback = own[-1].said_at if own else window.ended_at
+    texts = {m.message_id: m.text for m in own}
     candidates = []
     raw_facts = (*graph.relationships, *graph.literal_facts)
     for number, raw in enumerate(raw_facts, start=1):
@@ -141,9 +145,23 @@ def _candidates(
                 confidence=clamp_confidence(raw.confidence, limits.default_confidence),
                 said_at=evidence.said_at if evidence else fallback,
                 evidence=evidence,
+                doubt=_doubt(fact, evidence, texts),
             )
         )
     return candidates
+
+
+def _doubt(fact: ExtractedFact, evidence: Evidence | None, texts: Mapping[MessageId, str]) -> str:
+    """Why the quoted words do not carry the fact; empty when nothing speaks against it."""
+    if evidence is None:
+        return ""
+    if is_small_talk(evidence.quote):
+        return "an acknowledgement says nothing by itself"
+    if fact.subject == USER and speaks_of_another(
+        texts[evidence.message_id], evidence, fact.predicate, fact.object
+    ):
+        return "the quoted words speak of somebody else"
+    return ""
 
 
 def _tidy(raw: ExtractedFact, names: NameBook, limits: GuardLimits) -> ExtractedFact:
@@ -177,6 +195,8 @@ def _evidenced(
     for candidate in candidates:
         if candidate.evidence is None and limits.requires_evidence:
             account.doubt(candidate, "no message of the user says the quote")
+        elif candidate.doubt:
+            account.doubt(candidate, candidate.doubt)
         else:
             yield candidate
 

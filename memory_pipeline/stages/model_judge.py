@@ -29,7 +29,8 @@ from memory_pipeline.stages.transcript import derive_fence
 JUDGE_VERSION = "model-judge/1"
 SCHEMA_NAME = "verdicts"
 
-_STATEMENT_CHARS = 500
+STATEMENT_CHARS = 500
+"""A statement is shown to the judge up to this length."""
 _QUOTE_CHARS = 300
 _REASON_CHARS = 300
 
@@ -37,12 +38,21 @@ _REASON_CHARS = 300
 class VerdictStore(Protocol):
     """Verdicts on single pairs by content, where an installation keeps them (spec J2)."""
 
-    def find(self, pair_digests: Sequence[str]) -> Mapping[str, PairVerdict]:
-        """The verdicts that are there."""
+    def find(self, pair_digests: Sequence[str], request_digest: str) -> Mapping[str, PairVerdict]:
+        """The verdicts that are there, by pair digest.
+
+        None when the request named, the one for all of these pairs, was answered and gave none of
+        them: a bad or partial answer has the same effect in every replay (spec G1).
+        """
         ...
 
-    def keep(self, verdicts: Mapping[str, PairVerdict]) -> None:
-        """Keep verdicts that a model gave."""
+    def keep(
+        self, verdicts: Mapping[str, PairVerdict], request_digest: str
+    ) -> Mapping[str, PairVerdict]:
+        """Keep what the answer to a request says of its pairs, in their order there.
+
+        Gives what is stored after it, which is what counts: the first verdict kept on a pair.
+        """
         ...
 
 
@@ -86,25 +96,31 @@ class ModelJudge:
         return build_request(questions, self._model, self._secret)
 
     def _answer(self, questions: Sequence[Question]) -> list[PairVerdict]:
-        if self._verdicts is None:
-            return self._ask(questions)
-        digests = [pair_digest(question, self._model) for question in questions]
-        known = dict(self._verdicts.find(digests))
-        new = [(d, q) for d, q in zip(digests, questions, strict=True) if d not in known]
-        answers = self._ask([question for _, question in new])
-        given = {digest: v for (digest, _), v in zip(new, answers, strict=True)}
-        self._verdicts.keep({d: v for d, v in given.items() if v.is_given})
-        return [known[digest] if digest in known else given[digest] for digest in digests]
-
-    def _ask(self, questions: Sequence[Question]) -> list[PairVerdict]:
         if not questions:
             return []
+        if self._verdicts is None:
+            return self._ask(self.request(questions), len(questions))
+        digests = [pair_digest(question, self._model) for question in questions]
+        pairs: dict[str, Question] = {}
+        for digest, question in zip(digests, questions, strict=True):
+            pairs.setdefault(digest, question)  # pairs that read equally are one question
+        answers = dict(self._verdicts.find(list(pairs), self.request([*pairs.values()]).digest()))
+        new = {digest: pair for digest, pair in pairs.items() if digest not in answers}
+        if new:
+            request = self.request(list(new.values()))
+            given = dict(zip(new, self._ask(request, len(new)), strict=True))
+            # All or nothing, or a replay would ask anew for the pairs that got no verdict.
+            if all(verdict.is_given for verdict in given.values()):
+                given |= self._verdicts.keep(given, request.digest())
+            answers |= given
+        return [answers[digest] for digest in digests]
 
+    def _ask(self, request: ModelRequest, count: int) -> list[PairVerdict]:
         def parse(text: str) -> ReadAnswer[tuple[PairVerdict, ...]]:
-            return read_verdicts(text, len(questions))
+            return read_verdicts(text, count)
 
         try:
-            read, _ = self._asker.ask(self.request(questions), parse, attempt=1)
+            read, _ = self._asker.ask(request, parse, attempt=1)
         except BadAnswerError as error:
             reason = f"the judge's answer could not be read: {error}"
         except ModelUnavailableError as error:
@@ -112,7 +128,7 @@ class ModelJudge:
         else:
             return list(read.value)
         unjudged = PairVerdict(Verdict.NEITHER, False, reason[:_REASON_CHARS], is_given=False)
-        return [unjudged] * len(questions)
+        return [unjudged] * count
 
 
 def build_request(questions: Sequence[Question], model: str, tenant_secret: bytes) -> ModelRequest:
@@ -152,14 +168,19 @@ def render_pair(question: Question) -> str:
     quote = claim.evidence.quote if claim.evidence else ""
     return "\n".join(
         (
-            f"old: {sanitise_line(fact.statement, _STATEMENT_CHARS)}",
+            f"old: {sanitise_line(fact.statement, STATEMENT_CHARS)}",
             f"  holds: {_period(fact.valid_from, fact.valid_until, fact.has_stated_start)}",
             f'  said: "{sanitise_line(question.fact_quote, _QUOTE_CHARS)}"',
-            f"new: {sanitise_line(statement, _STATEMENT_CHARS)}",
+            f"new: {sanitise_line(statement, STATEMENT_CHARS)}",
             f"  holds: {_period(claim.valid_from, claim.valid_until, claim.has_stated_start)}",
-            f'  said on {claim.said_at:%Y-%m-%d %a}: "{sanitise_line(quote, _QUOTE_CHARS)}"',
+            render_newcomer_quote(claim.said_at, quote),
         )
     )
+
+
+def render_newcomer_quote(said_at: datetime, quote: str) -> str:
+    """The line of a pair that says when and in which words the new fact was stated."""
+    return f'  said on {said_at:%Y-%m-%d %a}: "{sanitise_line(quote, _QUOTE_CHARS)}"'
 
 
 def _period(start: datetime | None, end: datetime | None, has_stated_start: bool) -> str:

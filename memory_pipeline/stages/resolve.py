@@ -1,16 +1,12 @@
-"""When two names are one: from names to entities (spec R1-R4).
+"""From names to entities: exact name, alias rules, nearest neighbour, else a new one (spec R1-R4).
 
-Belongs here: the order of rules, families, vetoes, aliases. Does not: finding candidates in a
-database (adapters hand in a `NameIndex`) and making vectors.
+Belongs here: which of several things a name means, the map of names, aliases to store. Does not:
+whether two names can be one (stages/alias_rules), the database (a `NameIndex` is handed in).
 """
 
-import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from nicknames import NickNamer
 from pydantic import BaseModel, ConfigDict
 
 from memory_pipeline.domain.changes import AliasReason, GenerationHead, NewAlias, ResolvedGraph
@@ -28,47 +24,30 @@ from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory
 from memory_pipeline.domain.fact import Entity
 from memory_pipeline.domain.ids import EntityId, EpisodeId, TenantId, derive_id
+from memory_pipeline.stages.alias_rules import family_of, fits, may_be_one
 from memory_pipeline.stages.deduplicate import outcome_of
+from memory_pipeline.stages.fields import normalise_name
+from memory_pipeline.stages.grouping import Candidate, Group, group_names
+from memory_pipeline.stages.name_book import USER_SUBJECTS
+from memory_pipeline.stages.name_folding import lookup_keys
 
-RESOLVER_VERSION = "resolve/1"
+__all__ = ["HeldEntity", "NameIndex", "fits", "lookup_keys", "resolve", "user_entity"]
 
-_NAMED_THINGS = frozenset(
-    {
-        EntityType.ORG,
-        EntityType.PRODUCT,
-        EntityType.SKILL,
-        EntityType.TOPIC,
-        EntityType.EVENT,
-        EntityType.ROLE,
-        EntityType.CONCEPT,
-    }
-)
+RESOLVER_VERSION = "resolve/2"
+
 ALIAS_PREDICATES = frozenset(
     {"is also called", "is called", "is known as", "is nicknamed", "goes by", "has nickname"}
 )
 """What the user says a thing is called is another name of it, found again later (spec R4)."""
 
-_ARTICLES = frozenset({"a", "an", "the", "my", "our"})
-_TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir"})
-_LEGAL = frozenset({"inc", "ltd", "llc", "gmbh", "bv", "corp", "co", "plc", "ag", "sa", "company"})
-_SMALL_WORDS = frozenset({"of", "the", "and", "for", "de", "la"})
-_MODEL_WORDS = frozenset(
-    {
-        "pro",
-        "max",
-        "mini",
-        "plus",
-        "ultra",
-        "lite",
-        "air",
-        "xl",
-        "se",
-        "junior",
-        "jr",
-        "senior",
-        "sr",
-    }
-)
+
+class HeldEntity(Entity):
+    """An entity with its other names, where the reader knows them.
+
+    A full name joins a shorter one only when those are known not to exclude it.
+    """
+
+    aliases: tuple[str, ...] = ()
 
 
 class NameIndex(BaseModel):
@@ -96,77 +75,13 @@ def user_entity(tenant_id: TenantId) -> Entity:
     )
 
 
-def family_of(entity_type: EntityType) -> str:
-    """Entities of different families never are one, whatever their names (spec R2)."""
-    return "NAMED" if entity_type in _NAMED_THINGS else entity_type.value
-
-
-def fits(one: EntityType, other: EntityType) -> bool:
-    """Whether two types can be one entity: THING fits any."""
-    return EntityType.THING in (one, other) or family_of(one) == family_of(other)
-
-
-@lru_cache(maxsize=65_536)
-def fold_name(name: str) -> str:
-    """A name without accents, punctuation, articles, titles and legal suffixes, lower-cased."""
-    flat = unicodedata.normalize("NFKD", name.casefold())
-    flat = "".join(c for c in flat if not unicodedata.combining(c))
-    words = re.sub(r"[^\w\s]", " ", re.sub(r"['\u2019]s ", " ", flat)).split()
-    while words and words[0] in _ARTICLES | _TITLES and len(words) > 1:
-        words = words[1:]
-    while words and words[-1] in _LEGAL and len(words) > 1:
-        words = words[:-1]
-    return " ".join(words) or name
-
-
-def lookup_keys(name: str) -> tuple[str, ...]:
-    """Every spelling under which an entity of this name may be found exactly."""
-    return tuple(dict.fromkeys((name, fold_name(name))))
-
-
-@lru_cache(maxsize=1)
-def _nick_namer() -> NickNamer:
-    return NickNamer()
-
-
-def alias_rule(one: str, other: str, similarity: float, second: float) -> AliasReason | None:
-    """Which rule makes two names one, cheapest first (R4).
-
-    Digits, model letters and model words that differ veto every rule (R3).
-    """
-    a, b = fold_name(one), fold_name(other)
-    if _distinguishers(one) != _distinguishers(other):
-        return None
-    if a == b:
-        return AliasReason.FOLDED
-    if _is_acronym(a, b) or _is_acronym(b, a):
-        return AliasReason.ACRONYM
-    if _is_nickname(a, b):
-        return AliasReason.NICKNAME
-    if similarity >= second and _is_token_subset(a, b):
-        return AliasReason.TOKEN_SUBSET
-    return None
-
-
-def _is_acronym(short: str, long: str) -> bool:
-    words = [w for w in long.split() if w not in _SMALL_WORDS]
-    if len(words) < 2 or not 2 <= len(short) <= 6 or " " in short:
-        return False
-    return short == "".join(w[0] for w in words) or short == "".join(w[0] for w in long.split())
-
-
-def _is_nickname(one: str, other: str) -> bool:
-    """Same surname, and one first name is a nickname of the other."""
-    a, b = one.split(), other.split()
-    if len(a) < 2 or len(b) < 2 or a[-1] != b[-1] or a[0] == b[0]:
-        return False
-    namer = _nick_namer()
-    return b[0] in namer.nicknames_of(a[0]) or a[0] in namer.nicknames_of(b[0])
-
-
-def _is_token_subset(one: str, other: str) -> bool:
-    a, b = set(one.split()), set(other.split())
-    return bool(a) and bool(b) and a != b and (a < b or b < a)
+def unknown_names(graph: GuardedGraph, index: NameIndex) -> list[str]:
+    """Names that nothing in memory has: those that need vectors and neighbours."""
+    return [
+        mention.name
+        for mention in graph.mentions
+        if mention.name != USER and not _holders(mention, index)[1]
+    ]
 
 
 def resolve(
@@ -181,11 +96,10 @@ def resolve(
     """Claims on entities: exact name, alias rule, nearest neighbour, else a new entity.
 
     `vectors` holds unit vectors of names that memory does not know; names of one episode are
-    compared with each other through them.
+    compared with each other through them. The order of the mentions does not matter.
     """
     work = _Resolution(graph, index, tenant_id, episode_id, vectors, profile)
-    for mention in graph.mentions:
-        work.place(mention)
+    work.place_all()
     return work.result()
 
 
@@ -204,32 +118,27 @@ class _Resolution:
     aliases: list[NewAlias] = field(default_factory=list)
     uncertainties: list[Uncertainty] = field(default_factory=list)
 
-    def place(self, mention: Mention) -> None:
-        """Find or make the entity of one mention."""
-        if mention.name == USER:
-            self._place_user()
+    def place_all(self) -> None:
+        """Find or make the entity of every mention."""
+        unknown: list[Mention] = []
+        for mention in sorted(self.graph.mentions, key=lambda m: (m.name != USER, m.name)):
+            if mention.name == USER:
+                self._place_user()
+            elif (entity := self._exact(mention)) is not None:
+                self.found[mention.name] = entity
+            else:
+                unknown.append(mention)
+        if not unknown:
             return
-        entity = self._exact(mention) or self._similar(mention)
-        if entity is None:
-            entity = Entity(
-                entity_id=EntityId(
-                    derive_id(
-                        "entity",
-                        self.tenant_id,
-                        mention.name,
-                        family_of(mention.type),
-                        str(self.episode_id),
-                    )
-                ),
-                name=mention.name,
-                type=mention.type,
-                memory_category=mention.memory_category,
+        grouping = group_names(unknown, self._candidates(unknown), self.vectors, self.profile)
+        for group in grouping.groups:
+            self._place_group(group)
+        for name, others in grouping.doubts:
+            self._doubt(
+                f"whether {name} is {' or '.join(others)}",
+                "more than one thing could be meant; they were kept apart",
+                name,
             )
-            self.new.append(entity)
-            folded = fold_name(mention.name)
-            if folded != mention.name:
-                self._add_alias(folded, entity, AliasReason.FOLDED)
-        self.found[mention.name] = entity
 
     def _place_user(self) -> None:
         if self.index.user is None:
@@ -237,65 +146,73 @@ class _Resolution:
         self.found[USER] = self.index.user or user_entity(self.tenant_id)
 
     def _exact(self, mention: Mention) -> Entity | None:
-        """Holders of the very name or its folded form, of a fitting family (R1, R2)."""
-        for key in lookup_keys(mention.name):
-            known = [e for e in self.index.holders.get(key, ()) if fits(e.type, mention.type)]
-            made = [e for e in self.new if fold_name(e.name) == key and fits(e.type, mention.type)]
-            holders = known or made
-            if not holders:
-                continue
+        """The holder of the very name or its folded form, of a fitting family (R1, R2).
+
+        Of several the one of the mention's family, then the one that has it as its own name, then
+        the one linked last; nothing is the user but by the user's own names (R3).
+        """
+        key, holders = _holders(mention, self.index)
+        return self._chosen(mention, key, holders) if holders else None
+
+    def _chosen(self, mention: Mention, key: str, holders: Sequence[Entity]) -> Entity:
+        is_vague = mention.type is EntityType.THING
+
+        def rank(entity: Entity) -> tuple[bool, bool]:
             # A thing of unknown kind is second choice: the mention says which kind it means.
-            holders.sort(
-                key=lambda e: (
-                    family_of(e.type) == family_of(mention.type),
-                    e.last_linked_at,
-                    str(e.entity_id),
-                ),
-                reverse=True,
+            is_kin = not is_vague and family_of(entity.type) == family_of(mention.type)
+            return (is_kin, not is_vague and entity.name == key)
+
+        best = max(map(rank, holders))
+        rivals = [e for e in holders if rank(e) == best]
+        if len({e.entity_id for e in rivals}) > 1:
+            self._doubt(
+                f"which {mention.name} is meant",
+                "several things have this name; the one linked last was taken",
+                mention.name,
             )
-            if mention.type is EntityType.THING and len({family_of(e.type) for e in holders}) > 1:
-                self.uncertainties.append(
-                    Uncertainty(
-                        about=f"which {mention.name} is meant",
-                        reason="several things have this name; the one linked last was taken",
-                        subject=mention.name,
-                    )
-                )
-            return holders[0]
-        return None
+        return max(rivals, key=lambda e: (e.last_linked_at, str(e.entity_id)))
 
-    def _similar(self, mention: Mention) -> Entity | None:
-        candidates = list(self.index.neighbours.get(mention.name, ()))
-        candidates += [(e, self._cosine(mention.name, e.name)) for e in self.new if e.name != USER]
-        candidates = [
-            (e, s) for e, s in candidates if fits(e.type, mention.type) and e.name != USER
-        ]
-        candidates.sort(key=lambda pair: (-pair[1], str(pair[0].entity_id)))
-        for entity, similarity in candidates:
-            reason = alias_rule(mention.name, entity.name, similarity, self.profile.second_signal)
-            if reason:
-                return self._merge(mention, entity, reason)
-        for entity, similarity in candidates:
-            if similarity >= self.profile.entity_merge and self._may_merge(mention, entity):
-                return self._merge(mention, entity, AliasReason.VECTOR)
-        return None
+    def _candidates(self, unknown: Iterable[Mention]) -> dict[str, list[tuple[Candidate, float]]]:
+        """What memory holds near each name, and what the episode's other names turned out to be."""
+        others = [(e, 0.0) for e in self.found.values()]
+        return {
+            mention.name: [
+                (_candidate(entity), similarity)
+                for entity, similarity in (*self.index.neighbours.get(mention.name, ()), *others)
+                if entity.name != USER and fits(entity.type, mention.type)
+            ]
+            for mention in unknown
+        }
 
-    def _may_merge(self, mention: Mention, entity: Entity) -> bool:
-        """Vectors alone merge only same types without differing digits or model letters (R3)."""
-        if entity.type != mention.type:
-            return False
-        return _distinguishers(mention.name) == _distinguishers(entity.name)
+    def _place_group(self, group: Group) -> None:
+        """One entity for all names of a group: the known one, else a new one of its best name."""
+        entity = group.entity
+        if entity is None:
+            entity = self._make(group.best)
+        for mention in group.members:
+            self.found[mention.name] = entity
+            reason = group.reasons.get(mention.name, AliasReason.FOLDED)
+            for spelling in lookup_keys(mention.name, mention.type):
+                self._add_alias(spelling, entity, reason)
 
-    def _merge(self, mention: Mention, entity: Entity, reason: AliasReason) -> Entity:
-        self._add_alias(mention.name, entity, reason)
+    def _make(self, mention: Mention) -> Entity:
+        parts = (mention.name, family_of(mention.type), str(self.episode_id))
+        entity = Entity(
+            entity_id=EntityId(derive_id("entity", self.tenant_id, *parts)),
+            name=mention.name,
+            type=mention.type,
+            memory_category=mention.memory_category,
+        )
+        self.new.append(entity)
         return entity
 
     def _add_alias(self, alias: str, entity: Entity, reason: AliasReason) -> None:
-        self.aliases.append(NewAlias(alias=alias, entity_id=entity.entity_id, reason=reason))
+        is_there = any((a.alias, a.entity_id) == (alias, entity.entity_id) for a in self.aliases)
+        if alias and alias != entity.name and alias not in USER_SUBJECTS and not is_there:
+            self.aliases.append(NewAlias(alias=alias, entity_id=entity.entity_id, reason=reason))
 
-    def _cosine(self, one: str, other: str) -> float:
-        a, b = self.vectors.get(one), self.vectors.get(other)
-        return sum(x * y for x, y in zip(a, b, strict=True)) if a and b else 0.0
+    def _doubt(self, about: str, reason: str, name: str) -> None:
+        self.uncertainties.append(Uncertainty(about=about, reason=reason, subject=name))
 
     def result(self) -> ResolvedGraph:
         """Rewrite subjects and objects; what became a self-loop ends in the ledger."""
@@ -311,29 +228,39 @@ class _Resolution:
                 continue
             claims.append(_rewritten(claim, subject, target))
             if claim.predicate in ALIAS_PREDICATES and subject.name != USER:
-                self._add_alias(
-                    target.name if target else claim.object, subject, AliasReason.STATED
-                )
+                stated = target.name if target else normalise_name(claim.object)
+                self._add_alias(stated, subject, AliasReason.STATED)
         touched = {e.entity_id for e in self.found.values()}
         return ResolvedGraph(
             claims=tuple(claims),
             new_entities=tuple(self.new),
             new_aliases=tuple(self.aliases),
             touched=tuple(sorted(touched, key=str)),
-            names={raw: entity.name for raw, entity in self.found.items()},
+            names={raw: entity.name for raw, entity in sorted(self.found.items())},
             dropped=tuple(dropped),
             uncertainties=tuple(self.uncertainties),
         )
 
 
-def _distinguishers(name: str) -> list[str]:
-    """Parts that tell models and versions apart: digits, single letters, romans, model words."""
-    words = fold_name(name).split()
-    return sorted(
-        w
-        for w in words
-        if w in _MODEL_WORDS or re.search(r"\d", w) or re.fullmatch(r"[a-z]|[ivx]+", w)
-    )
+def _holders(mention: Mention, index: NameIndex) -> tuple[str, list[Entity]]:
+    """Who has the name, and under which spelling; a title or number may tell two apart."""
+    for key in lookup_keys(mention.name, mention.type):
+        holders = [
+            e
+            for e in index.holders.get(key, ())
+            if e.name != USER and fits(e.type, mention.type)
+            if key == mention.name or may_be_one(mention, e)
+        ]
+        if holders:
+            return key, holders
+    return "", []
+
+
+def _candidate(entity: Entity) -> Candidate:
+    if not isinstance(entity, HeldEntity):
+        return Candidate(entity=entity, names=(entity,), is_fully_known=False)
+    others = (entity.model_copy(update={"name": alias}) for alias in entity.aliases)
+    return Candidate(entity=entity, names=(entity, *others), is_fully_known=True)
 
 
 def _rewritten(claim: Claim, subject: Entity, target: Entity | None) -> ResolvedClaim:

@@ -88,12 +88,19 @@ def _day_of_a_month(match: Match, frame: Frame) -> Period:
     return one_day(month.replace(day=int(match["day"])))
 
 
-@RELATIVE.add(rf"{_SIDE} (?P<weekday>{words.WEEKDAY})(?!['\u2019]s){words.DAY_PART}")
+@RELATIVE.add(
+    rf"{_SIDE} (?P<weekday>{words.WEEKDAY})(?!['\u2019]s){words.DAY_PART}", is_floating=True
+)
 def _weekday_aside(match: Match, frame: Frame) -> Period:
-    """Last: the latest before the day. This: the first from the day on. Next: the first after."""
+    """Last: the latest before the day. This: the first from the day on. Next: the first after.
+
+    Of what has happened, this one is the latest up to the day.
+    """
     weekday, side = words.weekday_number(match["weekday"]), _side_of(match)
     if side < 0:
         return one_day(weekday_before(frame.said_on, weekday))
+    if side == 0 and frame.is_past:
+        return one_day(weekday_before(frame.said_on + DAY, weekday))
     return one_day(weekday_after(frame.said_on if side else frame.said_on - DAY, weekday))
 
 

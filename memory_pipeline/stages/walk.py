@@ -17,7 +17,6 @@ from memory_pipeline.domain.changes import (
     GenerationHead,
     Judgement,
     MemoryState,
-    Pair,
     ResolvedGraph,
     Verdict,
 )
@@ -35,15 +34,15 @@ from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
 from memory_pipeline.stages.judge import Judge, Question, complete_judgements
 from memory_pipeline.stages.likeness import statement_of
 from memory_pipeline.stages.ports import Extractor, MemoryReader
-from memory_pipeline.stages.resolve import NameIndex, fits, lookup_keys, resolve
+from memory_pipeline.stages.resolve import NameIndex, resolve, unknown_names
 from memory_pipeline.stages.small_talk import is_small_talk
 
 MOST_REMAKES = 3
 """How often the plan of an episode is remade because memory moved under it (spec W2)."""
 
 
-class StaleStateError(RuntimeError):
-    """Memory kept moving while an episode was planned; nothing was written."""
+class StalePlanError(RuntimeError):
+    """Memory has moved since the plan was made; nothing was written."""
 
 
 class Frozen(BaseModel):
@@ -195,15 +194,7 @@ class Folder:
         mentions = [m for m in guarded.mentions if m.name != USER]
         index = self._reader.name_index([m.name for m in mentions])
         head = index.head or self._reader.head()
-        unknown = [
-            m.name
-            for m in mentions
-            if not any(
-                fits(holder.type, m.type)
-                for key in lookup_keys(m.name)
-                for holder in index.holders.get(key, ())
-            )
-        ]
+        unknown = unknown_names(guarded, index)
         if not unknown:
             return head, index, {}
         vectors = self._embed(unknown)
@@ -312,29 +303,19 @@ def plan_and_write(
     """Plan and write one episode; a plan that turns out stale is remade (spec W2).
 
     `plan` takes the refs that survived earlier plans; `write` says whether the plan still held.
-    Raises `StaleStateError` when memory moved under every plan.
+    Raises `StalePlanError` when memory moved under every plan.
     """
     survivors: frozenset[str] = frozenset()
     for _ in range(1 + MOST_REMAKES):
         made = plan(survivors)
         if write(made):
             return made
-        survivors |= survivors_of(made)
-    raise StaleStateError(f"memory moved under {1 + MOST_REMAKES} plans of one episode")
+        survivors |= frozenset(c.claim.ref for c in made.distinct.survivors)
+    raise StalePlanError(
+        f"memory moved under {1 + MOST_REMAKES} plans of episode {made.changes.episode_id}: "
+        "nothing was written, process it again"
+    )
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
-
-
-def survivors_of(plan: FoldPlan) -> frozenset[str]:
-    """Refs that survived a plan, for the next one if this turns out stale (spec W2)."""
-    return frozenset(c.claim.ref for c in plan.distinct.survivors)
-
-
-def pairs_by_reason(pairs: Sequence[Pair]) -> dict[str, int]:
-    """How many pairs were asked for each reason."""
-    counts: dict[str, int] = {}
-    for pair in pairs:
-        counts[pair.reason.value] = counts.get(pair.reason.value, 0) + 1
-    return counts

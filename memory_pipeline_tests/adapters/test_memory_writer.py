@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_writer import (
     AlreadyFoldedError,
+    LostVersionError,
     OutOfOrderError,
     StalePlanError,
     apply_changes,
@@ -19,7 +21,9 @@ from memory_pipeline.adapters.memory_writer import (
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_walk import TenantWalk, WalkedEpisode
 from memory_pipeline.defs.io_managers import fold_episode
+from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.stages.walk import FoldPlan
+from memory_pipeline_tests.crashes.histories import RICH_HISTORY, import_episodes, rich_workshop
 from memory_pipeline_tests.scripted import (
     TENANT,
     ScriptedExtractor,
@@ -148,6 +152,122 @@ def test_an_error_in_the_middle_of_the_write_rolls_all_of_it_back(
     assert scalar(database_url, "select version from memory.generations") == 0
 
 
+_COPY_OF_NEW_FACT = """
+    with entity as (
+        insert into memory.entities (tenant_id, generation_id, entity_id, name, type,
+            memory_category, known_from, last_linked_at)
+        select g.tenant_id, g.generation_id, %(object_id)s, 'globex', 'ORG', 'context', now(), now()
+        from memory.generations g)
+    insert into memory.facts (tenant_id, generation_id, fact_id, version, subject_id, predicate,
+        object_id, statement, valid_time, known_time, confidence, memory_category, tier, recipe_id)
+    select g.tenant_id, g.generation_id, %(fact_id)s, 1, %(subject_id)s, %(predicate)s,
+        %(object_id)s, %(statement)s, tstzrange(%(valid_from)s, null), tstzrange(now(), null), 0.9,
+        'context', 'heuristics', g.recipe_id
+    from memory.generations g"""
+
+
+def second_plan(database: Database) -> FoldPlan:
+    """The plan that replaces `works at acme` by `works at globex`."""
+    fold_all(scripted_workshop(database, ScriptedExtractor()), ordinals=[1])
+    return next_walked(database).plan()
+
+
+def write_past_the_lock(url: str, plan: FoldPlan, fact_id: object = None) -> None:
+    """Store the plan's new fact as somebody does who takes no lock and moves no version."""
+    (new,) = [v for v in plan.changes.versions if v.version == 1]
+    row = new.model_dump() | {"fact_id": fact_id or new.fact_id}
+    with psycopg.connect(url) as other:
+        other.execute(_COPY_OF_NEW_FACT, row)
+
+
+def test_w2_a_new_fact_that_the_backstop_keeps_out_ends_as_race_on_the_fact_that_is_there(
+    database: Database, database_url: str
+) -> None:
+    plan = second_plan(database)
+    there = uuid4()
+    write_past_the_lock(database_url, plan, there)
+    apply(database, plan)
+    of_globex = "select array_agg({}) from memory.{} where {} like '%%globex'"
+    assert scalar(database_url, of_globex.format("fact_id", "facts", "statement")) == [there]
+    assert scalar(database_url, of_globex.format("fact_id", "fact_evidence", "quote")) == [there]
+    assert scalar(database_url, of_globex.format("kind", "fact_evidence", "quote")) == [
+        "reinforced"
+    ]
+    ended = scalar(
+        database_url, "select array[outcome, fact_id::text] from memory.claim_outcomes"
+        " where object = 'globex'"
+    )  # fmt: skip
+    assert ended == ["race", str(there)]
+    heir = "select successor_id from memory.facts where statement like '%%acme' and version = 2"
+    assert scalar(database_url, heir) == there
+
+
+def test_w5_a_new_fact_that_is_there_already_stays_as_it_is(
+    database: Database, database_url: str
+) -> None:
+    plan = second_plan(database)
+    write_past_the_lock(database_url, plan)
+    apply(database, plan)
+    of_globex = "select {} from memory.{} where {} like '%%globex'"
+    assert scalar(database_url, of_globex.format("count(*)", "facts", "statement")) == 1
+    assert scalar(database_url, of_globex.format("outcome", "claim_outcomes", "object")) == (
+        "inserted"
+    )
+    assert scalar(database_url, of_globex.format("kind", "fact_evidence", "quote")) == "asserted"
+
+
+def test_a_change_of_a_fact_that_has_no_room_fails_the_whole_write(
+    database: Database, database_url: str
+) -> None:
+    plan = second_plan(database)
+    (changed,) = [v for v in plan.changes.versions if v.version > 1]
+    with psycopg.connect(database_url) as other:
+        other.execute(
+            "update memory.facts set version = %s where fact_id = %s",
+            [changed.version, changed.fact_id],
+        )
+    before = memory_content(database_url)
+    with pytest.raises(LostVersionError, match=r"has no room: .*facts_pkey.*Nothing was written"):
+        apply(database, plan)
+    assert memory_content(database_url) == before
+    assert scalar(database_url, "select version from memory.generations") == 1
+
+
+def test_w4_a_write_adds_versions_and_ends_known_times_and_changes_nothing_else(
+    database: Database, database_url: str
+) -> None:
+    tenant = TenantId("rich")
+    import_episodes(database, tenant)
+    workshop = rich_workshop(database, tenant)
+    rows: dict[object, tuple[object, ...]] = {}
+    known: dict[object, object] = {}
+    for ordinal in range(1, len(RICH_HISTORY) + 1):
+        assert fold_all(workshop, tenant, [ordinal]) == [ordinal]
+        now, until = versions_of(database_url, tenant)
+        assert {key: now.get(key) for key in rows} == rows
+        assert {key: until[key] for key in known if known[key]} == {
+            key: end for key, end in known.items() if end
+        }
+        rows, known = now, until
+    assert len(rows) > len(RICH_HISTORY)
+    assert None in known.values()
+    assert any(known.values())
+
+
+def versions_of(
+    url: str, tenant: TenantId
+) -> tuple[dict[object, tuple[object, ...]], dict[object, object]]:
+    """What a version says for good, and when it ceased to be believed, by fact and version."""
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            "select array[fact_id::text, version::text], upper(known_time), lower(known_time),"
+            " statement, valid_time, confidence, attributes, opened_by, recorded_at, recipe_id"
+            " from memory.facts where tenant_id = %s",
+            [tenant],
+        ).fetchall()
+    return {tuple(r[0]): r[2:] for r in found}, {tuple(r[0]): r[1] for r in found}
+
+
 def test_the_pool_serves_on_after_refusals_and_errors(
     database: Database, database_url: str
 ) -> None:
@@ -187,7 +307,7 @@ def test_a_fold_remakes_a_plan_that_turned_out_stale(
     assert scalar(database_url, "select version from memory.generations") == 3
 
 
-def test_a_fold_gives_up_after_three_stale_plans(
+def test_a_fold_gives_up_after_three_remade_plans(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walked = next_walked(database)
@@ -204,7 +324,7 @@ def test_a_fold_gives_up_after_three_stale_plans(
     monkeypatch.setattr(WalkedEpisode, "plan", always_stale)
     with pytest.raises(StalePlanError):
         fold_episode(database, walked)
-    assert plans == [0, 2, 2]
+    assert plans == [0, 2, 2, 2]
 
 
 def _fold_history(url: str) -> None:

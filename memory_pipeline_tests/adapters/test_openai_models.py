@@ -20,9 +20,13 @@ from memory_pipeline.domain.model import (
     ModelAnswer,
     ModelUnavailableError,
 )
+from memory_pipeline.stages.answers import parse_summary
+from memory_pipeline.stages.length_limit import TooLongError
 from memory_pipeline_tests.adapters.models.endpoints import KEY, endpoint_of, request_of
 from memory_pipeline_tests.scripted_server import Fault, FaultKind, ScriptedServer
 from memory_pipeline_tests.scripted_server.answers import fixed
+from memory_pipeline_tests.scripted_server.faults import error_body
+from memory_pipeline_tests.scripted_server.replies import Reply, json_reply
 
 WORD = '{"word": "heron"}'
 CHAT = "/chat/completions"
@@ -282,6 +286,49 @@ def test_a_bad_answer_comes_back_with_its_reason_and_is_not_asked_again(
     answer, requests = answer_under(Fault(kind, times=None))
     assert (answer.finish_reason, requests) == (reason, 1)
     assert answer.text != WORD
+
+
+@pytest.mark.parametrize("kind", [FaultKind.TOO_LONG, FaultKind.CUT_ANSWER])
+def test_an_answer_spoiled_by_its_length_says_so_and_what_helps_when_it_is_read(
+    kind: FaultKind,
+) -> None:
+    answer, _ = answer_under(Fault(kind, times=None))
+    setting = "MEMORY_SETTING_EPISODE_MAX_TOKENS"
+    with pytest.raises(TooLongError, match=rf"context.*MEMORY_STRONG_MODEL.*{setting}"):
+        parse_summary(answer.text)
+
+
+class SmallServer(ScriptedServer):
+    """Takes no request that asks for room for a long answer."""
+
+    def _reply(self, path: str, body: dict[str, Any], key: str, fault: Fault | None) -> Reply:
+        if "max_tokens" not in body:
+            return super()._reply(path, body, key, fault)
+        said = (
+            "This model's maximum context length is 4096 tokens. However, you requested 5000 "
+            "tokens (904 in the messages, 4096 in the completion)."
+        )
+        return json_reply(400, error_body(said, kind="BadRequestError", code=None, param=None))
+
+
+def test_a_prompt_that_leaves_no_room_for_the_longest_answer_is_sent_without_its_limit() -> None:
+    with SmallServer(fixed(WORD)) as server, model_at(server) as model:
+        assert model.complete(request_of("first")).text == WORD
+        model.complete(request_of("second"))
+    # Each time: a shorter prompt may well leave the room.
+    assert ["max_tokens" in request.body for request in server.requests] == [True, False] * 2
+
+
+def test_a_prompt_that_is_too_long_by_itself_is_refused_for_good() -> None:
+    fault = Fault(FaultKind.TOO_LONG, times=None)
+    with SmallServer(fixed(WORD), faults=[fault]) as server, model_at(server) as model:
+        assert model.complete(request_of()).finish_reason == "context_length_exceeded"
+    assert len(server.requests) == 2
+
+
+def test_what_the_server_says_of_a_length_is_kept_with_the_answer() -> None:
+    answer, _ = answer_under(Fault(FaultKind.TOO_LONG, times=None))
+    assert "400 for model scripted-fast: This model's maximum context length" in answer.text
 
 
 def test_text_with_broken_surrogates_can_be_sent() -> None:

@@ -19,6 +19,7 @@ from memory_pipeline.adapters.queries import project_folder
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError
 from memory_pipeline.cli import ingest, session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.cli.walked import Walked
 from memory_pipeline.defs import resources
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline_tests.defs.scripted_walks import ScriptedWalks
@@ -67,9 +68,9 @@ def test_an_import_and_a_run_count_what_they_did(store: ConversationStore, tmp_p
     again = ingest.import_files(session.memory_database(), ANN, [path])
     assert (again.threads, again.messages, again.episodes) == (0, 0, 0)
     assert session.dagster_instance().get_dynamic_partitions("episode") == ["000001", "000002"]
-    assert ingest.run_tenant(store, ANN, last=1) == 1
+    assert ingest.walk_tenant(store, ANN, last=1) == Walked(folded=1)
     assert ingest.run_tenant(store, ANN) == 1
-    assert ingest.run_tenant(store, ANN) == 0
+    assert ingest.walk_tenant(store, ANN) == Walked()
 
 
 def test_a_run_that_fails_says_what_is_kept_and_what_to_do(
@@ -78,14 +79,90 @@ def test_a_run_that_fails_says_what_is_kept_and_what_to_do(
     path = export(tmp_path, "likes: tea", "boom")
     ingest.import_files(session.memory_database(), ANN, [path])
     with pytest.raises(
-        CommandError, match=r"no answer for episode 2 \(1 of 2 episodes are done .* run again"
+        CommandError,
+        match=r"no answer for episode 2 \(1 of 2 episodes are done and kept; run again to go on\)$",
     ):
         ingest.run_tenant(store, ANN)
 
 
+def test_a_run_whose_last_episode_is_given_up_ends_well_and_says_so(
+    store: ConversationStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = export(tmp_path, "likes: tea", "boom")
+    ingest.import_files(session.memory_database(), ANN, [path])
+    for _ in range(2):
+        with pytest.raises(CommandError):
+            ingest.run()
+    capsys.readouterr()
+    ingest.run()
+    told = capsys.readouterr()
+    assert told.out == "ann: 0 episodes processed, 1 given up\n"
+    assert "warning: 1 of tenant ann's episodes gave no usable answer" in told.err
+    assert "memory-pipeline episodes --tenant ann --given-up" in told.err
+    assert store.statuses(ANN, [1, 2]) == {1: "done", 2: "given_up"}
+    ingest.run()
+    assert capsys.readouterr().out == "nothing to do\n"
+
+
+def test_a_run_that_fails_counts_what_was_given_up_apart(
+    store: ConversationStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = export(tmp_path, "boom", "likes: tea", "boom again")
+    ingest.import_files(session.memory_database(), ANN, [path])
+    for _ in range(2):
+        with pytest.raises(CommandError, match=r"\(0 of 3 episodes are done and kept;"):
+            ingest.run_tenant(store, ANN)
+    with pytest.raises(
+        CommandError,
+        match=r"for episode 3 \(1 of 3 episodes are done and kept, 1 given up; run again",
+    ) as failure:
+        ingest.run_tenant(store, ANN)
+    assert failure.value.exit_code == ExitCode.FAILED
+    assert "warning: 1 of tenant ann's episodes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({environment.MODEL_CONCURRENCY: "2.7"}, r"_CONCURRENCY must be a whole .*2\.7"),
+        ({environment.BUDGET_TOKENS: "0.5"}, "MEMORY_BUDGET_TOKENS must be a whole number"),
+        ({environment.FAST_MODEL: "m"}, "names m, but no endpoint is set: set OPENAI_API_KEY .* or "
+         "OPENAI_BASE_URL"),
+        ({environment.EMBEDDING_MODEL: "m"}, "MEMORY_EMBEDDING_MODEL names m, but no endpoint"),
+        *(
+            ({environment.FAST_MODEL: "m", environment.BASE_URL: url}, r"BASE_URL .* http\(s\)")
+            for url in ("localhost:11434/v1", "htp://host/v1", "http:///v1", "https://", "http://:80",
+                        "http://[::1/v1", "http://host:99999/v1", "http://ho st/v1", "http://h:x/v1")
+        ),
+        (
+            {environment.FAST_MODEL: "m", environment.BASE_URL: "http://me:secret@host/v1"},
+            "carries a name, password",
+        ),
+    ],
+)  # fmt: skip
+def test_model_settings_that_can_not_work_are_wrong_usage_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(session, "memory_database", lambda: pytest.fail("work was begun"))
+    with pytest.raises(CommandError, match=words) as refusal:
+        ingest.run()
+    assert refusal.value.exit_code == ExitCode.WRONG_USAGE
+    assert "secret" not in refusal.value.message
+
+
+def test_an_address_of_other_programs_is_no_concern_of_a_run_without_a_model(
+    store: ConversationStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(environment.BASE_URL, "not an address")
+    ingest.run()
+    assert capsys.readouterr().out == "nothing to do\n"
+
+
 def test_an_unknown_stage_is_wrong_usage_and_names_the_stages(store: ConversationStore) -> None:
     with pytest.raises(CommandError, match=r"no stage 'fact'.*judged_claims, facts") as refusal:
-        ingest.run_tenant(store, ANN, stage="fact")
+        ingest.walk_tenant(store, ANN, stage="fact")
     assert refusal.value.exit_code == ExitCode.WRONG_USAGE
 
 

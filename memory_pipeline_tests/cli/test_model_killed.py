@@ -36,7 +36,9 @@ from memory_pipeline_tests.defs.model_walks import (
     KEY,
     AimedServer,
     at_text,
+    chats,
     configure,
+    contents,
     spoken,
     variables,
 )
@@ -181,7 +183,10 @@ def test_no_request_that_was_answered_before_a_kill_is_sent_again(
     (output,) = finish(commands.start(*run_arguments("killed")))
 
     assert f"killed: {EPISODES - STRIDE} episodes processed" in output
+    assert len(set(answered_before)) == len(answered_before) >= ANSWERED
     assert {gate.asked[request] for request in answered_before} == {1}
+    logged = Counter(contents(chats(server)))
+    assert {logged[request] for request in answered_before} == {1}
     configure(monkeypatch, server, strong=False)
     expected = undisturbed_digest(database_url, history)
     database = Database(database_url)

@@ -59,6 +59,19 @@ def test_small_talk_and_silence_are_nothing_durable_with_their_reasons(database:
     assert account.reasons == {"small_talk": 1, "question": 1, "nothing_durable": 1}
 
 
+def test_a_message_read_in_part_stands_apart_unless_it_became_evidence(database: Database) -> None:
+    tea = (Fact("likes", "tea", quote="I like tea"),)
+    silent = Line("2024-01-01", "A very long story.", silence="truncated")
+    heard = Line("2024-01-02", "I like tea. And so on.", tea, silence="truncated")
+    doubted = Line(
+        "2024-01-03", "Another.", uncertainties=UNSURE.uncertainties, silence="truncated"
+    )
+    remember(database, ANN, silent, heard, doubted)
+    account = read_ledger(database, ANN)
+    assert account.messages == {"evidence": 1, "truncated": 2}
+    assert (account.reasons, account.adds_up) == ({}, True)
+
+
 def test_a_doubted_candidate_leaves_its_message_uncertain(database: Database) -> None:
     backwards = Fact("rents", "a boat", "2024-05-01", "2024-04-01")
     remember(database, ANN, Line("2024-01-01", "I rent a boat, oddly.", (backwards,)))

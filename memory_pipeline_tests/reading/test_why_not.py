@@ -27,6 +27,13 @@ def test_why_not_tells_why_a_message_held_nothing(database: Database) -> None:
     assert (trace.quote, trace.episode) == ("What is the weather like?", 3)
 
 
+def test_why_not_tells_that_a_message_was_read_in_part(database: Database) -> None:
+    remember(database, ANN, Line("2024-01-01", "A very long story.", silence="truncated"))
+    (trace,) = why_not(database, ANN, "long story")
+    assert (trace.kind, trace.outcome) == ("message", "truncated")
+    assert "only its beginning was read" in trace.detail
+
+
 def test_why_not_shows_open_points(database: Database) -> None:
     remember(database, ANN, UNSURE)
     trace = why_not(database, ANN, "where user works")[0]

@@ -16,6 +16,7 @@ from memory_pipeline.domain.extraction import (
 )
 from memory_pipeline.stages.escalate import EscalatingExtractor, extract_without_model, topic_of
 from memory_pipeline.stages.extract import ModelExtractor
+from memory_pipeline.stages.length_limit import mark_length
 from memory_pipeline.stages.ports import ExtractionError
 from memory_pipeline_tests.stages.model_doubles import (
     SECRET,
@@ -96,6 +97,33 @@ def test_two_bad_answers_go_to_the_stronger_model() -> None:
     found = _tiers(fast, strong).extract_tiered(window("I play cello"), KnownLists())
     assert found.tier is Tier.STRONG
     assert found.reason.endswith("the output failed validation twice")
+
+
+TOO_LONG = mark_length("", "the context is full")
+
+
+def test_what_is_too_long_for_the_fast_model_goes_to_another_at_once() -> None:
+    fast, strong = ScriptedAsker(TOO_LONG), ScriptedAsker(SURE)
+    found = _tiers(fast, strong).extract_tiered(window("I play cello"), KnownLists())
+    assert found.tier is Tier.STRONG
+    assert found.reason.endswith("too long for the fast model")
+    assert (len(fast.requests), len(strong.requests)) == (1, 1)
+
+
+def test_what_is_too_long_for_a_model_is_not_asked_of_it_again_as_the_stronger_one() -> None:
+    asker = ScriptedAsker(TOO_LONG)
+    same = ModelExtractor(asker, "one-model", SECRET)
+    tiers = EscalatingExtractor(same, ModelExtractor(asker, "one-model", SECRET, Tier.STRONG))
+    with pytest.raises(ExtractionError, match="one-model gave no usable answer: the context"):
+        tiers.extract(window("I play cello"), KnownLists())
+    assert len(asker.requests) == 1
+
+
+def test_what_is_too_long_for_both_models_fails_the_episode_after_one_request_each() -> None:
+    fast, strong = ScriptedAsker(TOO_LONG), ScriptedAsker(TOO_LONG)
+    with pytest.raises(ExtractionError, match=r"fast-1 .* context is full; strong-1 .* is full"):
+        _tiers(fast, strong).extract(window("I play cello"), KnownLists())
+    assert (len(fast.requests), len(strong.requests)) == (1, 1)
 
 
 def test_four_bad_answers_fail_the_episode() -> None:
@@ -186,6 +214,34 @@ def test_anything_else_goes_to_the_model(text: str) -> None:
 )
 def test_an_order_and_its_reversal_share_the_label_of_their_topic(order: str, topic: str) -> None:
     assert topic_of(order) == topic
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never use emojis, m\u200by home is Porto.",
+        "Never use emojis, be\u00adcause m\u00ady home is Porto.",
+        "Never use emojis, \u202em\u2060y home is Porto.",
+        "Never use emojis, m\u034fy home is Porto.",
+        "Never use emojis, m\u0301y home is Porto.",
+        "Never use emojis, \uff4d\uff59 home is Porto.",
+        "Never use emojis, m\u0443 home is Porto.",
+    ],
+)
+def test_a_word_in_disguise_does_not_pass_a_message_off_as_simple(text: str) -> None:
+    assert extract_without_model(window(text), LISBON, _Heuristics()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It\u2019s Po\u200brto, not Lisbon.",
+        "It's M\u00e1laga, not Lisbon.",
+        "Never use emojis \U0001f600",
+    ],
+)
+def test_simple_messages_may_hold_accents_emoji_and_what_can_not_be_seen(text: str) -> None:
+    assert extract_without_model(window(text), LISBON, _Heuristics()) is not None
 
 
 def test_small_talk_needs_no_heuristics_either() -> None:

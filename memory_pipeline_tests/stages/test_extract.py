@@ -21,11 +21,13 @@ from memory_pipeline.stages.answer_models import (
 )
 from memory_pipeline.stages.extract import (
     ModelExtractor,
+    TooLongForModelError,
     UnusableAnswerError,
     extract_with_tier,
     render_request,
 )
 from memory_pipeline.stages.guard import guard
+from memory_pipeline.stages.length_limit import mark_length
 from memory_pipeline_tests.stages.model_doubles import (
     SECRET,
     USAGE,
@@ -129,6 +131,21 @@ def test_a_bad_answer_is_shown_with_its_fault_once() -> None:
 def test_two_bad_answers_are_an_extraction_error() -> None:
     extractor, asker = _extractor("", "I'm sorry, I can't help with that.")
     with pytest.raises(UnusableAnswerError, match="no usable answer: the model refused"):
+        extractor.extract(window("I play cello"), KnownLists())
+    assert len(asker.requests) == 2
+
+
+@pytest.mark.parametrize("text", ["", '{"entities": ['])
+def test_an_answer_spoiled_by_its_length_is_not_answered_with_a_longer_request(text: str) -> None:
+    extractor, asker = _extractor(mark_length(text, "the context is full: MAKE_SHORTER"), GOOD)
+    with pytest.raises(TooLongForModelError, match=r"fast-1 gave no usable .* full: MAKE_SHORTER"):
+        extractor.extract(window("I play cello"), KnownLists())
+    assert len(asker.requests) == 1
+
+
+def test_a_repair_that_is_too_long_says_so() -> None:
+    extractor, asker = _extractor("no JSON", mark_length("", "the context is full"))
+    with pytest.raises(TooLongForModelError, match="the context is full"):
         extractor.extract(window("I play cello"), KnownLists())
     assert len(asker.requests) == 2
 

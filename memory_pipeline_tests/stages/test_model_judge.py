@@ -169,26 +169,125 @@ def test_what_the_heuristics_corrected_needs_no_call() -> None:
     assert "lisbon" not in asker.requests[0].user
 
 
+class Shelf:
+    """A verdict store in memory; `asked` are the look-ups made."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, tuple[PairVerdict, str]] = {}
+        self.asked: list[tuple[list[str], str]] = []
+
+    def find(self, pair_digests: Sequence[str], request_digest: str) -> Mapping[str, PairVerdict]:
+        self.asked.append((list(pair_digests), request_digest))
+        return {d: self.kept[d][0] for d in pair_digests if d in self.kept}
+
+    def keep(
+        self, verdicts: Mapping[str, PairVerdict], request_digest: str
+    ) -> Mapping[str, PairVerdict]:
+        for digest, verdict in verdicts.items():
+            self.kept.setdefault(digest, (verdict, request_digest))
+        return {digest: self.kept[digest][0] for digest in verdicts}
+
+
+def _judge_with_store(*answers: str | Exception) -> tuple[ModelJudge, ScriptedAsker, Shelf]:
+    asker, store = ScriptedAsker(*answers), Shelf()
+    return ModelJudge(asker, "fast-1", SECRET, store), asker, store
+
+
+def _borealis(number: int = 2) -> Question:
+    return _question(number, new="user | works at | borealis", fact_id=2)
+
+
 def test_a_pair_judged_before_is_answered_from_store() -> None:
-    class Store:
-        def __init__(self) -> None:
-            self.kept: dict[str, PairVerdict] = {}
-
-        def find(self, pair_digests: Sequence[str]) -> Mapping[str, PairVerdict]:
-            return {d: self.kept[d] for d in pair_digests if d in self.kept}
-
-        def keep(self, verdicts: Mapping[str, PairVerdict]) -> None:
-            self.kept |= verdicts
-
-    other = _question(2, new="user | works at | borealis", fact_id=2)
-    asker, store = ScriptedAsker(_answer("old"), _answer("neither"), ""), Store()
-    judge = ModelJudge(asker, "fast-1", SECRET, store)
+    judge, asker, store = _judge_with_store(_answer("old"), _answer("neither"))
     judge.judge([_question(1)])
-    both = judge.judge([_question(1), other])
-    assert [j.verdict for j in both] == [Verdict.OLD, Verdict.NEITHER]
+    both = judge.judge([_question(1), _borealis()])
+    assert [(j.verdict, j.reason, j.judge) for j in both] == [
+        (Verdict.OLD, "because", "model"),
+        (Verdict.NEITHER, "because", "model"),
+    ]
     assert "kestrel" not in asker.requests[1].user
-    judge.judge([_question(3, new="user | works at | zephyr")])
+    assert [request for _, request in store.kept.values()] == [r.digest() for r in asker.requests]
+
+
+def test_pairs_that_are_all_known_make_no_call() -> None:
+    judge, asker, store = _judge_with_store(_answer("old", "new"))
+    first = judge.judge([_question(1), _borealis()])
+    again = judge.judge([_borealis(3), _question(4)])
+    assert [j.verdict for j in again] == [j.verdict for j in reversed(first)]
+    assert len(asker.requests) == 1
+    assert len(store.asked) == 2
+
+
+def test_no_pairs_look_nothing_up() -> None:
+    judge, _, store = _judge_with_store()
+    assert judge.judge([]) == ()
+    assert store.asked == []
+
+
+def test_pairs_that_read_equally_are_asked_once() -> None:
+    judge, asker, _ = _judge_with_store(_answer("old"))
+    judgements = judge.judge([_question(1), _question(2, fact_id=7)])
+    assert [(j.ref, j.verdict) for j in judgements] == [("c1", Verdict.OLD), ("c2", Verdict.OLD)]
+    assert asker.requests[0].user.count("\nold: ") == 1
+
+
+def test_the_store_is_asked_with_the_request_for_all_pairs() -> None:
+    judge, _, store = _judge_with_store(_answer("old"), _answer("old"))
+    judge.judge([_question(1)])
+    judge.judge([_question(1), _borealis()])
+    assert store.asked[1][1] == judge.request([_question(1), _borealis()]).digest()
+
+
+@pytest.mark.parametrize(
+    "flawed",
+    [
+        "No verdicts today.",
+        _answer("old"),
+        _answer("old", "perhaps"),
+        json.dumps({"verdicts": [{"pair": 1, "verdict": word} for word in ("old", "new")]}),
+        ModelUnavailableError("down"),
+    ],
+)
+def test_a_failed_or_partial_answer_keeps_no_verdict(flawed: str | Exception) -> None:
+    judge, asker, store = _judge_with_store(flawed, _answer("old", "neither"))
+    judge.judge([_question(1), _borealis()])
+    assert store.kept == {}
+    judge.judge([_question(1), _borealis()])
+    assert asker.requests[0] == asker.requests[1]
     assert len(store.kept) == 2
+
+
+def test_a_budget_that_runs_out_keeps_no_verdict() -> None:
+    judge, _, store = _judge_with_store(BudgetExhaustedError("spent"))
+    with pytest.raises(BudgetExhaustedError):
+        judge.judge([_question()])
+    assert store.kept == {}
+
+
+def test_a_verdict_that_was_kept_meanwhile_counts_before_the_own_one() -> None:
+    class Slow(Shelf):
+        def keep(
+            self, verdicts: Mapping[str, PairVerdict], request_digest: str
+        ) -> Mapping[str, PairVerdict]:
+            first = PairVerdict(Verdict.NEITHER, reason="another worker's")
+            super().keep(dict.fromkeys(verdicts, first), "its request")
+            return super().keep(verdicts, request_digest)
+
+    judge = ModelJudge(ScriptedAsker(_answer("old")), "fast-1", SECRET, Slow())
+    (judgement,) = judge.judge([_question()])
+    assert (judgement.verdict, judgement.reason) == (Verdict.NEITHER, "another worker's")
+
+
+def test_what_the_heuristics_corrected_is_not_kept() -> None:
+    judge, _, store = _judge_with_store()
+    corrected = _question(
+        old="user | lives in | lisbon",
+        new="user | lives in | porto",
+        quote="It's Porto, not Lisbon.",
+        tier=Tier.HEURISTICS,
+    )
+    assert judge.judge([corrected])[0].judge == "rules"
+    assert (store.asked, store.kept) == ([], {})
 
 
 def test_a_pair_is_named_by_content_prompt_and_model() -> None:

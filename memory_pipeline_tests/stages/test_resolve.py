@@ -1,4 +1,8 @@
-"""When two names are one (spec R1-R4)."""
+"""Which entity a name means (spec R1-R4).
+
+Belongs here: one mention against memory, the map of names. Does not: pairs of names
+(test_alias_rules) and names of one episode among each other (test_grouping).
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -12,13 +16,8 @@ from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.domain.fact import Entity
 from memory_pipeline.domain.ids import EpisodeId
-from memory_pipeline.stages.resolve import (
-    NameIndex,
-    alias_rule,
-    fold_name,
-    resolve,
-    user_entity,
-)
+from memory_pipeline.stages.name_folding import lookup_keys
+from memory_pipeline.stages.resolve import NameIndex, resolve, user_entity
 from memory_pipeline_tests.domain.memory_builders import (
     EPISODE,
     NOW,
@@ -58,7 +57,7 @@ def _resolved(
     """The user likes each mention; `held` are found by name, `near` by vector."""
     holders: dict[str, tuple[Entity, ...]] = {}
     for entity in held:
-        for key in {entity.name, fold_name(entity.name)}:
+        for key in lookup_keys(entity.name, entity.type):
             holders[key] = (*holders.get(key, ()), entity)
     return resolve(
         GuardedGraph(
@@ -196,32 +195,6 @@ def test_r3_nothing_merges_with_the_user() -> None:
     assert _objects(graph) == ["users"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "reason"),
-    [
-        ("café müller", "cafe muller", AliasReason.FOLDED),
-        ("the halden group", "halden group", AliasReason.FOLDED),
-        ("halden ltd", "halden", AliasReason.FOLDED),
-        ("dr. vorkova", "vorkova", AliasReason.FOLDED),
-        ("university of leiden", "uol", AliasReason.ACRONYM),
-        ("bank of new england", "bne", AliasReason.ACRONYM),
-        ("bob lind", "robert lind", AliasReason.NICKNAME),
-        ("marta lind", "marta", AliasReason.TOKEN_SUBSET),
-        ("bob lind", "robert berg", None),
-        ("halden", "brightwell", None),
-    ],
-)
-def test_r4_alias_rules_come_before_vectors(
-    one: str, other: str, reason: AliasReason | None
-) -> None:
-    assert alias_rule(one, other, 0.7, 0.6) is reason
-    assert alias_rule(other, one, 0.7, 0.6) is reason
-
-
-def test_r4_a_part_of_a_name_needs_a_second_signal() -> None:
-    assert alias_rule("marta lind", "marta", 0.59, 0.6) is None
-
-
 def test_r4_a_folded_spelling_is_stored_and_found_again() -> None:
     made = _resolved(("the kestrel", ORG))
     assert [(a.alias, a.reason) for a in made.new_aliases] == [("kestrel", AliasReason.FOLDED)]
@@ -237,7 +210,7 @@ def test_r4_new_names_of_one_batch_are_compared_with_each_other() -> None:
         ("vorkova", PERSON),
         vectors={"kestrel laboratory": (1.0, 0.0), "kestrel works": (0.9, 0.436)},
     )
-    assert [e.name for e in graph.new_entities] == ["kestrel laboratory", "dr. vorkova"]
+    assert [e.name for e in graph.new_entities] == ["dr. vorkova", "kestrel laboratory"]
 
 
 def test_x6_what_becomes_a_self_loop_after_resolution_is_dropped() -> None:

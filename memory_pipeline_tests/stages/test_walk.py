@@ -24,8 +24,7 @@ from memory_pipeline.stages.walk import (
     MOST_REMAKES,
     Folder,
     FoldPlan,
-    StaleStateError,
-    pairs_by_reason,
+    StalePlanError,
     plan_and_write,
 )
 from memory_pipeline_tests.domain.memory_builders import (
@@ -314,12 +313,6 @@ def test_w2_a_plan_is_remade_three_times_at_most() -> None:
         written.append(plan)
         return False
 
-    with pytest.raises(StaleStateError):
+    with pytest.raises(StalePlanError, match="4 plans of episode"):
         plan_and_write(lambda _: made, write)
     assert len(written) == 1 + MOST_REMAKES == 4
-
-
-def test_pairs_are_counted_by_reason() -> None:
-    memory = _Memory([_user_fact(fact(f"f{n}", "likes", f"band {n}")) for n in range(3)])
-    plan = _planned(_guarded(claim("c1", "likes", "jazz")), memory)
-    assert pairs_by_reason(plan.distinct.pairs) == {"slot": 3}

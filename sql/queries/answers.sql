@@ -67,3 +67,34 @@ insert into memory.model_answers (tenant_id, request_digest, attempt, purpose, m
 values (%(tenant_id)s, %(request_digest)s, 1, 'embed', %(model)s, '', '', %(request)s, null,
     %(raw_answer)s, true, '{}', 0)
 on conflict do nothing;
+
+-- name: pair_verdicts
+-- Verdicts on pairs; none when the request for all of them was answered and gave no verdict.
+select v.pair_digest, v.verdict, v.is_correction, v.reason
+from memory.pair_verdicts v
+where v.tenant_id = %(tenant_id)s and v.pair_digest = any(%(pair_digests)s)
+    and (not exists (
+            select from memory.model_answers a
+            where a.tenant_id = %(tenant_id)s and a.request_digest = %(request_digest)s)
+        or exists (
+            select from memory.pair_verdicts o
+            where o.tenant_id = %(tenant_id)s and o.pair_digest = any(%(pair_digests)s)
+                and o.request_digest = %(request_digest)s));
+
+-- name: keep_pair_verdicts
+-- Keeps the verdicts of one answer; whoever came first wins. Sorted, so that nobody waits in a ring.
+insert into memory.pair_verdicts (tenant_id, pair_digest, verdict, is_correction, reason,
+    request_digest, pair_number)
+select %(tenant_id)s, p.pair_digest, p.verdict, p.is_correction, p.reason, %(request_digest)s,
+    p.pair_number
+from unnest(%(pair_digests)s::text[], %(verdicts)s::text[], %(corrections)s::boolean[],
+    %(reasons)s::text[]) with ordinality
+    as p (pair_digest, verdict, is_correction, reason, pair_number)
+order by p.pair_digest
+on conflict do nothing;
+
+-- name: kept_pair_verdicts
+-- The verdicts that count, whoever kept them.
+select v.pair_digest, v.verdict, v.is_correction, v.reason
+from memory.pair_verdicts v
+where v.tenant_id = %(tenant_id)s and v.pair_digest = any(%(pair_digests)s);

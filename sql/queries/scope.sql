@@ -13,7 +13,3 @@ begin;
 -- name: commit
 -- End a transaction inside a pipeline.
 commit;
-
--- name: rollback
--- Give up a transaction whose pipeline failed.
-rollback;

@@ -5,11 +5,15 @@ Belongs here: the value, making it from the environment, hiding the key. Does no
 
 import re
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from memory_pipeline.adapters import environment
+from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID
+
+LOCAL_EMBEDDERS: Final = frozenset({"local", MINILM_INT8_ID, HASHED_NGRAMS_ID})
+"""Embedding models that need no endpoint, as the environment names them."""
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _HIDDEN: Final = "***"
@@ -43,11 +47,7 @@ class Endpoint(BaseModel):
 
     @model_validator(mode="after")
     def _has_no_secret_in_its_url(self) -> Self:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ModelConfigurationError(
-                f"{environment.BASE_URL} is no web address: expected http(s)://host[:port]/v1"
-            )
+        parts = _parts_of(self.base_url)
         if parts.username or parts.password or parts.query:
             raise ModelConfigurationError(
                 f"{environment.BASE_URL} carries a name, password or query: addresses end up in "
@@ -68,6 +68,36 @@ class Endpoint(BaseModel):
         """The text without the key, else unchanged."""
         key = self.api_key.get_secret_value() if self.api_key else ""
         return text.replace(key, _HIDDEN) if len(key) >= _LEAST_KEY_CHARS else text
+
+
+def _parts_of(url: str) -> SplitResult:
+    """The parts of a web address. Raises `ModelConfigurationError` for anything else."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_address = is_address and parts.port != 0 and url.isprintable() and " " not in url
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ModelConfigurationError(
+            f"{environment.BASE_URL} is no web address: set it to http(s)://host[:port]/v1"
+        )
+    return parts
+
+
+def check_endpoint() -> None:
+    """Raise `ModelConfigurationError` when a model is named that could never be asked."""
+    embedder = environment.embedding_model()
+    named = {
+        environment.FAST_MODEL: environment.fast_model(),
+        environment.EMBEDDING_MODEL: None if embedder in LOCAL_EMBEDDERS else embedder,
+    }
+    for variable, model in named.items():
+        if model is not None and configured_endpoint() is None:
+            raise ModelConfigurationError(
+                f"{variable} names {model}, but no endpoint is set: set {environment.API_KEY} for "
+                f"OpenAI, or {environment.BASE_URL} for any other server"
+            )
 
 
 def configured_endpoint() -> Endpoint | None:

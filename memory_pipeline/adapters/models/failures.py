@@ -27,14 +27,16 @@ class FailureKind(StrEnum):
     QUOTA = "quota"  # money or quota is used up
     SETTINGS = "settings"  # key, address or model name is wrong
     UNSUPPORTED = "unsupported"  # the server does not know a part of the request
-    CONTENT = "content"  # the text itself is refused, e.g. too long
+    CONTENT = "content"  # the text is refused for what it says
+    LENGTH = "length"  # the text is longer than the model or its limits take
 
 
 @dataclass(frozen=True)
 class Failure:
     """One failed try. `wait_s` is what the server asks for; `parameter` what it names as unknown.
 
-    `code` is the server's short reason and `accepted` the values it would take instead.
+    `code` is the server's short reason and `accepted` the values it would take instead;
+    `is_answer_counted` says that a length includes the longest answer asked for.
     """
 
     kind: FailureKind
@@ -43,6 +45,7 @@ class Failure:
     parameter: str | None = None
     code: str = ""
     accepted: tuple[str, ...] = ()
+    is_answer_counted: bool = False
 
     def to_error(self) -> RuntimeError:
         """The exception that ends the call, naming the endpoint and never the key."""
@@ -63,15 +66,28 @@ _QUOTA_WORDS: Final = re.compile(
     r"exceeded your current quota|insufficient (?:quota|balance|credit|funds)|credit balance"
     r"|billing|out of credits", re.IGNORECASE,
 )  # fmt: skip
-_CONTENT_CODES: Final = frozenset(
+_CONTENT_CODES: Final = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+_LENGTH_CODES: Final = frozenset(
     {
-        "context_length_exceeded", "string_above_max_length", "content_filter",
-        "content_policy_violation", "invalid_prompt", "exceed_context_size_error",
+        "context_length_exceeded", "string_above_max_length", "exceed_context_size_error",
+        "request_too_large",
     }
 )  # fmt: skip
 _TOO_LONG: Final = re.compile(
-    r"maximum context length|context (?:length|size|window)|too many tokens|prompt is too long"
-    r"|maximum input length", re.IGNORECASE,
+    r"context[ _](?:length|size|window)|too many tokens|maximum (?:input|model) length"
+    r"|max_model_len|(?:prompt|input|request) is too (?:long|large)"
+    r"|max_new_tokens` must be|must have less than \d+ tokens|request too large|string too long"
+    r"|exceeds the maximum number of (?:input )?tokens",
+    re.IGNORECASE,
+)  # fmt: skip
+_ANSWER_COUNTED: Final = re.compile(
+    r"in the completion|max_(?:completion_|new_)?tokens|output tokens requested", re.IGNORECASE
+)
+# Said with a status of another meaning: what no later try can change.
+_SURELY_TOO_LONG: Final = re.compile(
+    r"exceed\w*\b.{0,40}\bcontext|context (?:length|size|window).{0,20}\bexceed"
+    r"|request too large|tokens must be reduced",
+    re.IGNORECASE,
 )  # fmt: skip
 _FORM_WORDS: Final = re.compile(
     r"response_format|json_schema|json_object|structured output|guided|grammar|schema",
@@ -88,7 +104,8 @@ _WAIT_WORDS: Final = re.compile(
 )
 _SUMMARY_CHARS: Final = 300
 _READ_CHARS: Final = 4_000
-_UNCLEAR_REQUEST: Final = (400, 413, 415, 422)
+_TOO_LARGE: Final = 413
+_UNCLEAR_REQUEST: Final = (400, _TOO_LARGE, 415, 422)
 _PASSING_STATUS: Final = (408, 409, 425)
 
 
@@ -163,6 +180,8 @@ def _by_status(status: int, said: _Said, prefix: str, headers: httpx.Headers) ->
         return Failure(FailureKind.SETTINGS, f"{text}. Check {environment.API_KEY}")
     if status == 402:
         return Failure(FailureKind.QUOTA, text)
+    if (status == 429 or status >= 500) and _SURELY_TOO_LONG.search(said.message):
+        return Failure(FailureKind.LENGTH, text, code=said.code)
     if status == 429:
         is_quota = said.code in _QUOTA_CODES or (
             wait_s is None and _QUOTA_WORDS.search(said.message) is not None
@@ -173,7 +192,7 @@ def _by_status(status: int, said: _Said, prefix: str, headers: httpx.Headers) ->
     if is_server_fault and not ("response_format" in said.message or "json_schema" in said.message):
         return Failure(FailureKind.PASSING, text, wait_s=wait_s)
     if status in _UNCLEAR_REQUEST or is_server_fault:
-        return _refused_request(said, text)
+        return _refused_request(status, said, text)
     return Failure(
         FailureKind.SETTINGS,
         f"{text}. Check {environment.BASE_URL} and the model names "
@@ -181,10 +200,14 @@ def _by_status(status: int, said: _Said, prefix: str, headers: httpx.Headers) ->
     )
 
 
-def _refused_request(said: _Said, text: str) -> Failure:
-    if said.code in _CONTENT_CODES or _TOO_LONG.search(said.message):
-        code = said.code if said.code in _CONTENT_CODES else "context_length_exceeded"
-        return Failure(FailureKind.CONTENT, text, code=code)
+def _refused_request(status: int, said: _Said, text: str) -> Failure:
+    if said.code in _CONTENT_CODES:
+        return Failure(FailureKind.CONTENT, text, code=said.code)
+    if status == _TOO_LARGE or said.code in _LENGTH_CODES or _TOO_LONG.search(said.message):
+        is_answer_counted = _ANSWER_COUNTED.search(said.message) is not None
+        return Failure(
+            FailureKind.LENGTH, text, code=said.code, is_answer_counted=is_answer_counted
+        )
     listed = said.message.partition("upported values are")[2]
     return Failure(
         FailureKind.UNSUPPORTED,

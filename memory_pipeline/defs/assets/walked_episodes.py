@@ -27,6 +27,7 @@ from memory_pipeline.defs.partitions import (
     partition_key,
     partition_number_of,
 )
+from memory_pipeline.defs.progress import episode_given_up
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.stages.ports import ExtractionError
@@ -126,6 +127,8 @@ class _Report:
     def folded(self, episode: FoldedEpisode) -> None:
         """Remember one committed episode."""
         self._folded[(episode.walked.tenant_id, episode.walked.ordinal)] = episode.counts
+        if episode.walked.is_given_up:
+            episode_given_up()
         if self._shows_text:
             self._texts = episode_text(self._walks.database(), episode)
 

@@ -67,6 +67,12 @@ _MAIL_HEADER = re.compile(
 _QUOTED = re.compile(
     r"[\"“«]([^\"”»\n]{3,}?)[\"”»]|(?<=[\s:,(])'([^'\n]*\s[^\n]*?)'(?=[\s.,!?)]|$)"
 )
+# Speech without quotation marks: `my friend said: I hate football`, but not `I said: ...`.
+_SPOKEN_AFTER = re.compile(
+    r"(?<!\bI )\b(?:said|says|wrote|writes|texted|texts|replied|replies|told me|tells me|goes|"
+    r"(?<!my )(?<!other )(?<!own )words)(?: to \w+)?\s*:\s*(?=(?:I|my|we|our)\b)[^\n.!?]*",
+    re.IGNORECASE,
+)
 _SPEAKS = re.compile(
     r"\b(?:I|I'm|I've|me|my|we|you|your|is|are|was|don't|it's|never|always)\b", re.IGNORECASE
 )
@@ -156,6 +162,7 @@ def own_words(text: str) -> OwnWords:
     text = _QUOTED.sub(
         lambda m: blank(Reason.QUOTE, m) if _is_speech(m.group()) else m.group(), text
     )
+    text = _SPOKEN_AFTER.sub(lambda m: blank(Reason.QUOTE, m), text)
     return OwnWords(text, tuple(blanked))
 
 

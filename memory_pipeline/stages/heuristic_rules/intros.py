@@ -57,6 +57,8 @@ _OVER = re.compile(
     r"^(?:I'm|I am) (?:not (?:an? )?(?P<state>[\w-]+) any ?(?:more|longer)\b)", re.IGNORECASE
 )
 _NAMED = re.compile(r"^(?:I'm|I am|This is) (?P<name>[A-Z][a-z]{2,})(?:,? by the way)?[.!]*$")
+# The parser takes `Tjalling` for a verb.
+_CALLED = re.compile(r"^[Mm]y name(?:'s| is) (?P<name>[A-Z][\w'-]*ing)(?=[,.!]|$| and\b)")
 _AGED = re.compile(
     r"^(?:I'm|I am|as) an? (?P<age>[1-9]\d)[- ]?(?:yo|y/o|year[- ]old|yr old)\b", re.IGNORECASE
 )
@@ -73,6 +75,8 @@ def _read_aside(text: str) -> list[Draft]:
             found.append(Draft(USER, "is", state, end=len(text), is_ended=True))
     match = _NAMED.match(text)
     if match and match["name"].lower() not in ALLOWED_FLEETING_STATES:
+        found.append(Draft(USER, "has name", match["name"].lower(), end=match.end()))
+    if match := _CALLED.match(text):
         found.append(Draft(USER, "has name", match["name"].lower(), end=match.end()))
     if match := _AGED.match(text):
         found.append(Draft(USER, "has age", match["age"], end=match.end()))

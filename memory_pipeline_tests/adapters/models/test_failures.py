@@ -59,7 +59,6 @@ def test_the_wait_is_read_from_headers_else_from_words(
         (409, {}, FailureKind.PASSING),
         (403, {"error": "forbidden"}, FailureKind.SETTINGS),
         (404, {"detail": "Not Found"}, FailureKind.SETTINGS),
-        (400, {"error": {"message": "prompt is too long"}}, FailureKind.CONTENT),
         (400, {"error": {"message": "x", "code": "content_filter"}}, FailureKind.CONTENT),
         (422, {"detail": [{"msg": "extra fields", "loc": ["body", "x"]}]}, FailureKind.UNSUPPORTED),
         (500, {"error": "response_format type must be text"}, FailureKind.UNSUPPORTED),
@@ -69,6 +68,36 @@ def test_an_error_is_told_by_status_code_and_words(
     status: int, body: object, kind: FailureKind
 ) -> None:
     assert failure_of(status, body).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "more"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", {}),
+        (400, "too long", {"code": "context_length_exceeded"}),
+        (400, "Invalid 'messages[1].content': string too long.", {}),
+        (400, "This model's maximum context length is 4096 tokens, you requested 5000", {}),
+        (400, "The decoder prompt (length 5000) is longer than the maximum model length", {}),
+        (400, "the request exceeds the available context size, try increasing it",
+         {"type": "exceed_context_size_error", "code": 400}),
+        (500, "the request exceeds the available context size. try increasing it", {}),
+        (500, "the input length exceeds the context length", {}),
+        (400, "The number of tokens to keep is greater than the context length", {}),
+        (422, "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", {}),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 and 4096", {}),
+        (400, "The input token count (9) exceeds the maximum number of tokens allowed (8).", {}),
+        (400, "Input is too long for requested model.", {}),
+        (413, "Request Entity Too Large", {}),
+        (413, "Request too large for model `m` on tokens per minute (TPM): Limit 6000",
+         {"code": "rate_limit_exceeded"}),
+        (429, "Request too large for m on tokens per min (TPM): Limit 10000, Requested 20000. The "
+         "input or output tokens must be reduced.", {"code": "rate_limit_exceeded"}),
+    ],
+)  # fmt: skip
+def test_a_refusal_for_length_is_told_from_all_others(
+    status: int, message: str, more: dict[str, object]
+) -> None:
+    assert failure_of(status, {"error": {"message": message} | more}).kind is FailureKind.LENGTH
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""How a grounding is shown, line by line, and the digests of what is shown (spec P1, X12).
+
+Belongs here: lines of facts, periods, what is kept out of prompts, equality of groundings. Does
+not: what is asked and answered (stages/profile).
+"""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from memory_pipeline.domain.profile import GroundFact, Grounding
+from memory_pipeline.stages.injection import DOUBTFUL_SCORE, HOSTILE_SCORE, score_injection
+from memory_pipeline.stages.sanitise import sanitise_line
+
+FACT_CHARS = 600
+_QUOTE_CHARS = 240
+
+
+def without_orders(grounding: Grounding) -> Grounding:
+    """The grounding without facts that give orders to their reader, and such quotes (spec X12)."""
+    kept = []
+    for fact in grounding.facts:
+        said = f"{fact.subject} {fact.predicate} {fact.object}"
+        if score_injection(said).score >= HOSTILE_SCORE:
+            continue
+        is_doubted = bool(fact.quote) and score_injection(fact.quote).score >= DOUBTFUL_SCORE
+        kept.append(replace(fact, quote="") if is_doubted else fact)
+    return replace(grounding, facts=tuple(kept))
+
+
+def facts_digest(grounding: Grounding) -> str:
+    """Sha256 over what is shown of the facts and their ids: equal as long as nothing changes."""
+    ids = [str(fact.fact_id) for fact in grounding.facts]
+    names = sorted({*grounding.aliases, *grounding.user_names})
+    content = [grounding.name, grounding.type.value, names, ids, fact_lines(grounding)]
+    return _sha256(json.dumps(content, ensure_ascii=False))
+
+
+def grounding_digest(facts: str, method: str) -> str:
+    """Sha256 over facts and method: while it is equal there is nothing to ask."""
+    return _sha256(f"{facts}\x1f{method}")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def fact_lines(grounding: Grounding) -> list[str]:
+    """`[f3] user works at acme | since 2024-09-01 | "I joined Acme"`, oldest first."""
+    return [_line(number, fact, grounding) for number, fact in enumerate(grounding.facts, start=1)]
+
+
+def _line(number: int, fact: GroundFact, grounding: Grounding) -> str:
+    said = _field(f"{fact.subject} {fact.predicate} {fact.object}", FACT_CHARS)
+    quote = _field(fact.quote, _QUOTE_CHARS)
+    parts = [f"[f{number}] {said}", shown_period(fact, grounding), f'"{quote}"' if quote else ""]
+    while not parts[-1]:
+        parts.pop()
+    return " | ".join(parts).replace("|  |", "| |")
+
+
+def _field(text: str, limit: int) -> str:
+    """Text that can't pass for another field or line of a fact."""
+    return sanitise_line(text, limit).replace("|", "/").replace('"', "'")
+
+
+def shown_period(fact: GroundFact, grounding: Grounding) -> str:
+    """A start that nobody stated is left out: it is only when it was said."""
+    parts = []
+    if fact.valid_from is not None and fact.begins_after(grounding.at):
+        parts.append(f"planned from {fact.valid_from:%Y-%m-%d}")
+    elif fact.valid_from is not None and fact.has_stated_start:
+        parts.append(f"since {fact.valid_from:%Y-%m-%d}")
+    if fact.valid_until is not None:
+        parts.append(f"until {fact.valid_until:%Y-%m-%d}")
+    return " ".join(parts)
