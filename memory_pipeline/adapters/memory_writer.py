@@ -4,7 +4,9 @@ Belongs here: spec W1, W2, W4, W5 as statements in one pipeline. Does not: decid
 (domain/plan) and asking for another plan (the IO manager does).
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -21,6 +23,15 @@ from memory_pipeline.adapters.postgres import (
 from memory_pipeline.domain.changes import ChangeSet
 from memory_pipeline.domain.fact import FactVersion
 from memory_pipeline.domain.ids import derive_id
+from memory_pipeline.stages.walk import StalePlanError
+
+__all__ = [
+    "AlreadyFoldedError",
+    "LostVersionError",
+    "OutOfOrderError",
+    "StalePlanError",
+    "apply_changes",
+]
 
 _STALE_PLAN = "MP001"
 _OUT_OF_ORDER = "MP002"
@@ -29,16 +40,16 @@ _ALREADY_FOLDED = "MP003"
 _EPISODE_STATUS = {"folded": "done", "given_up": "given_up", "skipped": "skipped"}
 
 
-class StalePlanError(RuntimeError):
-    """The generation has moved since the plan was made: make another."""
-
-
 class OutOfOrderError(RuntimeError):
     """The episode's turn has passed or not yet come; nothing was written."""
 
 
 class AlreadyFoldedError(OutOfOrderError):
     """The generation holds the episode: another process was faster, or it is a replay."""
+
+
+class LostVersionError(RuntimeError):
+    """A change of a believed fact has no room beside what memory holds; nothing was written."""
 
 
 _REFUSALS: dict[str, type[RuntimeError]] = {
@@ -59,8 +70,9 @@ def apply_changes(
 
     `vectors` maps statements of new facts and names of new entities to unit vectors. Raises
     `StalePlanError` when the generation moved since the plan, `OutOfOrderError` when the episode
-    is not the next one, its subclass `AlreadyFoldedError` when the generation has it; in all
-    cases, as after any crash, nothing is written.
+    is not the next one, its subclass `AlreadyFoldedError` when the generation has it,
+    `LostVersionError` when a changed fact would get lost; in all cases, as after any crash,
+    nothing is written. A new fact that memory holds already ends as `race` on that one (W2).
     """
     head = changes.head
     keys: Row = {
@@ -77,6 +89,7 @@ def apply_changes(
             _write_facts(connection, changes, keys, vectors)
             _write_evidence(connection, changes, keys)
             _write_accounts(connection, changes, keys)
+            _yield_to_twins(connection, changes, keys)
             _write_judgements(connection, changes, keys)
             _write_remarks(connection, changes, keys)
             execute_many(
@@ -86,11 +99,34 @@ def apply_changes(
             )
             _write_status(connection, changes, keys, counts or {})
     except psycopg.Error as error:
-        message = str(error).strip().splitlines()[0] if str(error) else "refused"
-        refusal = _REFUSALS.get(error.sqlstate or "")
+        refusal = _refusal(error, changes)
         if refusal is None:
             raise
-        raise refusal(message) from error
+        raise refusal from error
+
+
+def _refusal(error: psycopg.Error, changes: ChangeSet) -> RuntimeError | None:
+    """What an error of the server means here; None for one that stands for itself."""
+    message = str(error).strip().splitlines()[0] if str(error) else "refused"
+    kind = _REFUSALS.get(error.sqlstate or "")
+    if kind is not None:
+        return kind(message)
+    if isinstance(error, psycopg.errors.UniqueViolation) and error.diag.table_name == "facts":
+        return LostVersionError(
+            f"episode {changes.episode_id} changes a fact that has no room: {message} "
+            f"({error.diag.message_detail}). Nothing was written"
+        )
+    return None
+
+
+def _execute_for_all(connection: RowConnection, name: str, keys: Row, rows: Sequence[Row]) -> None:
+    """Run a statement once for all rows, which go as one document: messages cost more than rows."""
+    if rows:
+        execute(connection, name, keys | {"rows": Jsonb(rows, dumps=_dumps)})
+
+
+_dumps = partial(json.dumps, default=str)
+"""JSON in which ids are text, as PostgreSQL reads them."""
 
 
 def _vector(vectors: Mapping[str, Sequence[float]], text: str) -> HalfVector | None:
@@ -154,25 +190,24 @@ def _write_facts(
             for c in changes.version_closures
         ],
     )
+    rows = [
+        keys | _version_row(v) | {"recipe_id": changes.head.recipe_id} for v in changes.versions
+    ]
     execute_many(
         connection,
-        "insert_version",
-        [
-            keys
-            | _version_row(v)
-            | {"recipe_id": changes.head.recipe_id, "embedding": _vector(vectors, v.statement)}
-            for v in changes.versions
-        ],
+        "insert_fact",
+        [r | {"embedding": _vector(vectors, r["statement"])} for r in rows if r["version"] == 1],
     )
+    execute_many(connection, "insert_version", [r for r in rows if r["version"] > 1])
 
 
 def _write_evidence(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
-    execute_many(
+    _execute_for_all(
         connection,
         "insert_evidence",
+        keys,
         [
-            keys
-            | {
+            {
                 "fact_id": row.fact_id,
                 "claim_ref": row.ref,
                 "kind": row.kind,
@@ -214,12 +249,12 @@ def _version_row(version: FactVersion) -> Row:
 
 
 def _write_accounts(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
-    execute_many(
+    _execute_for_all(
         connection,
         "insert_outcome",
+        keys,
         [
-            keys
-            | {
+            {
                 "ref": final.outcome.ref,
                 "outcome": final.outcome.outcome.value,
                 "subject": final.outcome.subject,
@@ -233,20 +268,43 @@ def _write_accounts(connection: RowConnection, changes: ChangeSet, keys: Row) ->
             for final in changes.outcomes
         ],
     )
-    execute_many(
+    _execute_for_all(
         connection,
         "insert_message_outcome",
-        [keys | {"message_id": n.message_id, "reason": n.reason} for n in changes.nothing_said],
+        keys,
+        [{"message_id": n.message_id, "reason": n.reason} for n in changes.nothing_said],
+    )
+
+
+def _yield_to_twins(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
+    """Settle what the backstop kept out: only open-ended new facts can have a believed twin."""
+    new = [v for v in changes.versions if v.version == 1 and v.valid_until is None]
+    if not new:
+        return
+    changed = {v.fact_id for v in changes.versions} | {c.fact_id for c in changes.version_closures}
+    execute(
+        connection,
+        "yield_to_twins",
+        keys
+        | {
+            "fact_ids": [v.fact_id for v in new],
+            "subject_ids": [v.subject_id for v in new],
+            "predicates": [v.predicate for v in new],
+            "objects": [v.object_id for v in new],
+            "texts": [v.object_text for v in new],
+            "statements": [v.statement for v in new],
+            "changed_ids": sorted(changed, key=str),
+        },
     )
 
 
 def _write_judgements(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:
-    execute_many(
+    _execute_for_all(
         connection,
         "insert_judgement",
+        keys,
         [
-            keys
-            | {
+            {
                 "claim_ref": j.ref,
                 "fact_id": j.fact_id,
                 "judge": j.judge,
@@ -289,11 +347,10 @@ def _write_remarks(connection: RowConnection, changes: ChangeSet, keys: Row) -> 
             for index, u in enumerate(changes.uncertainties)
         ],
     )
-    execute_many(
-        connection,
-        "resolve_uncertainties",
-        [keys | {"subject": s, "predicate": p} for s, p in changes.resolved_slots],
-    )
+    if changes.resolved_slots:
+        subjects, predicates = zip(*changes.resolved_slots, strict=True)
+        slots = {"subjects": list(subjects), "predicates": list(predicates)}
+        execute(connection, "resolve_uncertainties", keys | slots)
 
 
 def _write_status(

@@ -15,7 +15,6 @@ import dagster as dg
 from memory_pipeline.adapters.memory_writer import (
     AlreadyFoldedError,
     OutOfOrderError,
-    StalePlanError,
     apply_changes,
 )
 from memory_pipeline.adapters.postgres import Database
@@ -24,10 +23,7 @@ from memory_pipeline.adapters.tenant_walk import WalkedEpisode
 from memory_pipeline.defs.progress import episode_folded
 from memory_pipeline.defs.resources import memory_database
 from memory_pipeline.domain.model import Usage
-from memory_pipeline.stages.walk import FoldPlan, survivors_of
-
-_PLANS = 3
-"""A plan made on a stale state is remade, so many times in all (spec W2)."""
+from memory_pipeline.stages.walk import FoldPlan, StalePlanError, plan_and_write
 
 
 @dataclass(frozen=True)
@@ -110,28 +106,37 @@ def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode | N
     """Plan and write one episode; a plan that turns out stale is remade on the new state.
 
     None when another process folded the episode meanwhile: its rows are the same. Raises
-    `OutOfOrderError` when it is not the episode's turn.
+    `OutOfOrderError` when it is not the episode's turn, `StalePlanError` when memory moved under
+    every plan.
     """
-    survivors: frozenset[str] = frozenset()
-    for attempt in range(1, _PLANS + 1):
-        before = walked.calls.counts if walked.calls else CallCounts()
-        plan = walked.plan(survivors)
-        judging = (walked.calls.counts if walked.calls else CallCounts()) - before
-        counts = episode_counts(walked, plan, judging)
+    counts: dict[str, Any] = {}
+
+    def plan(earlier_survivors: frozenset[str]) -> FoldPlan:
+        nonlocal counts
+        before = _calls_so_far(walked)
+        made = walked.plan(earlier_survivors)
+        counts = episode_counts(walked, made, _calls_so_far(walked) - before)
+        return made
+
+    def write(made: FoldPlan) -> bool:
         try:
             apply_changes(
-                database, plan.changes, plan.vectors, _stage_records(walked, plan), counts
+                database, made.changes, made.vectors, _stage_records(walked, made), counts
             )
         except StalePlanError:
-            if attempt == _PLANS:
-                raise
-            survivors |= survivors_of(plan)
-            continue
-        except AlreadyFoldedError:
-            return None
-        episode_folded()
-        return FoldedEpisode(walked=walked, plan=plan, counts=counts)
-    raise AssertionError("unreachable: the last attempt returns or raises")
+            return False
+        return True
+
+    try:
+        written = plan_and_write(plan, write)
+    except AlreadyFoldedError:
+        return None
+    episode_folded()
+    return FoldedEpisode(walked=walked, plan=written, counts=counts)
+
+
+def _calls_so_far(walked: WalkedEpisode) -> CallCounts:
+    return walked.calls.counts if walked.calls else CallCounts()
 
 
 def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[dict[str, Any]]:

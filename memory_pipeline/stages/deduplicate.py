@@ -4,7 +4,7 @@ Belongs here: spec D1-D5 and the choice of pairs (J1). Does not: verdicts (stage
 changes follow (domain/plan), similarities (they come with the state).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
@@ -28,12 +28,13 @@ from memory_pipeline.domain.claim import (
 )
 from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.fact import TICK, FactVersion, end_of, has_ended, start_of
+from memory_pipeline.domain.ids import FactId
 from memory_pipeline.domain.policy import Policy, is_single_valued
+from memory_pipeline.stages.equal_triples import is_after, is_same_stay, merge_equal_triples
 from memory_pipeline.stages.likeness import (
     differs_from_claim,
     differs_from_fact,
     is_same_triple,
-    object_key,
     same_object,
     statement_of,
 )
@@ -76,25 +77,10 @@ class _Deduplication:
     kept: list[ResolvedClaim] = field(default_factory=list)
 
     def merge_equal_triples(self) -> list[ResolvedClaim]:
-        """One claim per triple and stay; of repeats, the stated bounds win (spec D1, D4)."""
-        claims = self._without_unsure_endings()
-        while len(merged := self._merge_once(claims)) < len(claims):
-            claims = merged  # a merge can widen a stay, so that it meets another
-        into = {m.claim.ref: m.into for m in self.merged}
-        self.merged = [m.model_copy(update={"into": _last_of(m.into, into)}) for m in self.merged]
-        return merged
-
-    def _merge_once(self, claims: Sequence[ResolvedClaim]) -> list[ResolvedClaim]:
-        merged: list[ResolvedClaim] = []
-        for resolved in claims:
-            twin = next((i for i, m in enumerate(merged) if _is_same_stay(m, resolved)), None)
-            if twin is None:
-                merged.append(resolved)
-                continue
-            kept = _merge(merged[twin], resolved)
-            self.merged.append(_absorbed(merged[twin].claim, resolved.claim, kept.claim))
-            merged[twin] = kept
-        return merged
+        """One claim per triple and stay, endings that are not sure enough left out (D1, D2)."""
+        claims, merged = merge_equal_triples(self._without_unsure_endings())
+        self.merged = list(merged)
+        return claims
 
     def _without_unsure_endings(self) -> list[ResolvedClaim]:
         """Claims but for those that would end a surer one of the same stay (D2)."""
@@ -108,7 +94,7 @@ class _Deduplication:
         for resolved in self.graph.claims:
             claim = resolved.claim
             is_unsure = claim.valid_until is not None and claim.confidence < least
-            if is_unsure and any(_is_same_stay(resolved, other) for other in sure):
+            if is_unsure and any(is_same_stay(resolved, other) for other in sure):
                 self._doubt(claim)
             else:
                 kept.append(resolved)
@@ -187,7 +173,7 @@ class _Deduplication:
                 earlier.subject_id == resolved.subject_id
                 and self.state.similarity(ref, earlier.claim.ref) >= self.profile.duplicate
                 and not differs_from_claim(resolved, earlier)
-                and not _is_after(resolved.claim, earlier.claim)
+                and not is_after(resolved.claim, earlier.claim)
             ):
                 return f"rewords {earlier.claim.ref} of this episode: {statement_of(earlier.claim)}"
         return ""
@@ -226,7 +212,9 @@ class _Deduplication:
 
     def result(self) -> DistinctClaims:
         """Everything decided, pairs capped per claim and per call in a fixed order."""
-        asked, rest = _cap_pairs(self.pairs, {c.claim.ref: c.claim for c in self.kept}, self.policy)
+        claims = {c.claim.ref: c.claim for c in self.kept}
+        facts = {fact.fact_id: fact for fact in self.state.facts}
+        asked, rest = _cap_pairs(self.pairs, claims, facts, self.policy)
         return DistinctClaims(
             survivors=tuple(self.survivors),
             closures=tuple(self.closures),
@@ -241,25 +229,32 @@ class _Deduplication:
 
 
 def _cap_pairs(
-    pairs: list[Pair], claims: dict[str, Claim], policy: Policy
+    pairs: list[Pair], claims: dict[str, Claim], facts: Mapping[FactId, FactVersion], policy: Policy
 ) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Single-valued slots, then endings, then nearest; the rest is recorded as not judged."""
+    """Single-valued slots, then endings, then nearest; the rest is recorded as not judged.
 
-    def rank(pair: Pair) -> tuple[int, float, str]:
-        return (_urgency(pair, claims[pair.ref]), -pair.similarity, str(pair.fact_id))
+    Ties are broken by what the facts say, so that equal histories judge equal pairs.
+    """
+
+    def content(pair: Pair) -> tuple[str, datetime, str]:
+        fact = facts[pair.fact_id]
+        return (fact.statement, start_of(fact.valid_from), str(pair.fact_id))
+
+    def rank(pair: Pair) -> tuple[int, float, int, tuple[str, datetime, str]]:
+        claim = claims[pair.ref]
+        return (_urgency(pair, claim), -pair.similarity, claim.order, content(pair))
 
     asked: list[Pair] = []
     rest: list[Pair] = []
     per_claim: dict[str, int] = {}
-    for pair in sorted(pairs, key=lambda p: (rank(p), claims[p.ref].order)):
+    for pair in sorted(pairs, key=rank):
         count = per_claim.get(pair.ref, 0)
         if count < policy.pairs_per_claim and len(asked) < policy.pairs_per_call:
             per_claim[pair.ref] = count + 1
             asked.append(pair)
         else:
             rest.append(pair)
-    order = {ref: claim.order for ref, claim in claims.items()}
-    asked.sort(key=lambda p: (order[p.ref], str(p.fact_id)))
+    asked.sort(key=lambda p: (claims[p.ref].order, content(p)))
     return tuple(asked), tuple(rest)
 
 
@@ -275,67 +270,6 @@ def _urgency(pair: Pair, claim: Claim) -> int:
             return 3
         case _:
             assert_never(pair.reason)
-
-
-def _last_of(ref: str, into: Mapping[str, str]) -> str:
-    """The claim that a chain of merges ends in."""
-    while ref in into:
-        ref = into[ref]
-    return ref
-
-
-def _is_same_stay(one: ResolvedClaim, other: ResolvedClaim) -> bool:
-    if not (
-        one.subject_id == other.subject_id
-        and one.claim.predicate == other.claim.predicate
-        and object_key(one) == object_key(other)
-    ):
-        return False
-    return not (_is_after(one.claim, other.claim) or _is_after(other.claim, one.claim))
-
-
-def _is_after(later: Claim, earlier: Claim) -> bool:
-    """Whether a claim begins at or behind the other's end: two stays (spec D4).
-
-    An end alone, without any stated start, is the end of the stay that the other claim is about.
-    """
-    return (
-        (later.has_stated_start or earlier.has_stated_start)
-        and earlier.valid_until is not None
-        and start_of(later.valid_from) >= earlier.valid_until
-    )
-
-
-def _merge(first: ResolvedClaim, second: ResolvedClaim) -> ResolvedClaim:
-    """One claim of two equal ones: stated start, given end and better confidence win."""
-    one, two = first.claim, second.claim
-    dated = one if one.has_stated_start or not two.has_stated_start else two
-    valid_until = one.valid_until if one.valid_until is not None else two.valid_until
-    valid_from = dated.valid_from
-    if valid_until is not None and valid_from is not None and valid_from >= valid_until:
-        valid_from = None
-    ending = two if one.valid_until is None and two.valid_until is not None else one
-    confidence = max(one.confidence, two.confidence)
-    if one.valid_until is not None or two.valid_until is not None:
-        # An end is as sure as the claim that states it (D2).
-        confidence = max(c.confidence for c in (one, two) if c.valid_until is not None)
-    claim = one.model_copy(
-        update={
-            "valid_from": valid_from,
-            "valid_until": valid_until,
-            "has_stated_start": dated.has_stated_start,
-            "confidence": confidence,
-            "evidence": ending.evidence,
-            "said_at": max(one.said_at, two.said_at),
-        }
-    )
-    return first.model_copy(update={"claim": claim})
-
-
-def _absorbed(first: Claim, second: Claim, kept: Claim) -> MergedClaim:
-    """The claim that is no more, with the words that the one kept does not cite."""
-    words = first.evidence if kept.evidence == second.evidence else second.evidence
-    return MergedClaim(claim=second.model_copy(update={"evidence": words}), into=kept.ref)
 
 
 def _speaks_of(claim: Claim, fact: FactVersion) -> bool:

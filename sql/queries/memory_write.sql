@@ -43,8 +43,8 @@ set known_time = tstzrange(lower(known_time), %(known_at)s),
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s and fact_id = %(fact_id)s
     and version = %(version)s and upper_inf(known_time);
 
--- name: insert_version
--- A new version of a fact; a second open-ended one of a triple is refused without an error.
+-- name: insert_fact
+-- The first version of a fact; a second open-ended one of a triple is kept out without an error.
 insert into memory.facts (tenant_id, generation_id, fact_id, version, subject_id, predicate,
     object_id, object_text, statement, valid_time, known_time, confidence, memory_category, tier,
     attributes, opened_by, ended_by, ended_reason, successor_id, recipe_id, embedding)
@@ -52,40 +52,95 @@ values (%(tenant_id)s, %(generation_id)s, %(fact_id)s, %(version)s, %(subject_id
     %(object_id)s, %(object_text)s, %(statement)s, tstzrange(%(valid_from)s, %(valid_until)s),
     tstzrange(%(known_from)s, null), %(confidence)s, %(memory_category)s, %(tier)s,
     %(attributes)s, %(opened_by)s, %(ended_by)s, %(ended_reason)s, %(successor_id)s,
-    %(recipe_id)s, coalesce(%(embedding)s, (
-        select embedding from memory.facts
-        where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
-            and fact_id = %(fact_id)s and version = %(version)s - 1)))
+    %(recipe_id)s, %(embedding)s)
 on conflict do nothing;
 
+-- name: insert_version
+-- A later version of a fact, with the vector of the one before; it fails where there is no room.
+insert into memory.facts (tenant_id, generation_id, fact_id, version, subject_id, predicate,
+    object_id, object_text, statement, valid_time, known_time, confidence, memory_category, tier,
+    attributes, opened_by, ended_by, ended_reason, successor_id, recipe_id, embedding)
+values (%(tenant_id)s, %(generation_id)s, %(fact_id)s, %(version)s, %(subject_id)s, %(predicate)s,
+    %(object_id)s, %(object_text)s, %(statement)s, tstzrange(%(valid_from)s, %(valid_until)s),
+    tstzrange(%(known_from)s, null), %(confidence)s, %(memory_category)s, %(tier)s,
+    %(attributes)s, %(opened_by)s, %(ended_by)s, %(ended_reason)s, %(successor_id)s,
+    %(recipe_id)s, (
+        select embedding from memory.facts
+        where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
+            and fact_id = %(fact_id)s and version = %(version)s - 1));
+
+-- name: yield_to_twins
+-- New facts that were kept out end as `race`: what pointed at them points at the believed twin.
+with twin as (
+    select n.fact_id, f.fact_id as twin_id
+    from unnest(%(fact_ids)s::uuid[], %(subject_ids)s::uuid[], %(predicates)s::text[],
+        %(objects)s::uuid[], %(texts)s::text[], %(statements)s::text[])
+        as n (fact_id, subject_id, predicate, object_id, object_text, statement)
+    join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.subject_id = n.subject_id and f.predicate = n.predicate
+        and (f.object_id = n.object_id or f.object_text = n.object_text
+            or (num_nulls(f.object_id, f.object_text, n.object_id, n.object_text) = 4
+                and f.statement = n.statement))
+        and upper_inf(f.known_time) and upper_inf(f.valid_time)
+    where not exists (
+        select from memory.facts o
+        where o.tenant_id = %(tenant_id)s and o.generation_id = %(generation_id)s
+            and o.fact_id = n.fact_id)
+), cited as (
+    update memory.fact_evidence e
+    set fact_id = twin.twin_id, kind = 'reinforced'
+    from twin
+    where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+        and e.fact_id = twin.fact_id and e.episode_id = %(episode_id)s
+), succeeded as (
+    update memory.facts f
+    set successor_id = twin.twin_id
+    from twin
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.fact_id = any(%(changed_ids)s) and f.successor_id = twin.fact_id
+)
+update memory.claim_outcomes c
+set fact_id = twin.twin_id,
+    outcome = case when c.outcome in ('inserted', 'renewed') then 'race' else c.outcome end
+from twin
+where c.tenant_id = %(tenant_id)s and c.generation_id = %(generation_id)s
+    and c.episode_id = %(episode_id)s and c.fact_id = twin.fact_id;
+
 -- name: insert_evidence
--- Which message says a fact.
+-- Which messages say a fact.
 insert into memory.fact_evidence (tenant_id, generation_id, fact_id, episode_id, claim_ref, kind,
     message_id, span_start, span_end, quote)
-values (%(tenant_id)s, %(generation_id)s, %(fact_id)s, %(episode_id)s, %(claim_ref)s, %(kind)s,
-    %(message_id)s, %(span_start)s, %(span_end)s, %(quote)s)
+select %(tenant_id)s, %(generation_id)s, r.fact_id, %(episode_id)s, r.claim_ref, r.kind,
+    r.message_id, r.span_start, r.span_end, r.quote
+from jsonb_to_recordset(%(rows)s) as r (fact_id uuid, claim_ref text, kind text, message_id uuid,
+    span_start integer, span_end integer, quote text)
 on conflict do nothing;
 
 -- name: insert_outcome
--- Where a candidate ended.
+-- Where candidates ended.
 insert into memory.claim_outcomes (tenant_id, generation_id, episode_id, ref, outcome, subject,
     predicate, object, detail, fact_id, message_id, quote)
-values (%(tenant_id)s, %(generation_id)s, %(episode_id)s, %(ref)s, %(outcome)s, %(subject)s,
-    %(predicate)s, %(object)s, %(detail)s, %(fact_id)s, %(message_id)s, %(quote)s)
+select %(tenant_id)s, %(generation_id)s, %(episode_id)s, r.ref, r.outcome, r.subject, r.predicate,
+    r.object, r.detail, r.fact_id, r.message_id, r.quote
+from jsonb_to_recordset(%(rows)s) as r (ref text, outcome text, subject text, predicate text,
+    object text, detail text, fact_id uuid, message_id uuid, quote text)
 on conflict do nothing;
 
 -- name: insert_message_outcome
--- Why a message gave no candidate.
+-- Why messages gave no candidate.
 insert into memory.message_outcomes (tenant_id, generation_id, message_id, episode_id, reason)
-values (%(tenant_id)s, %(generation_id)s, %(message_id)s, %(episode_id)s, %(reason)s)
+select %(tenant_id)s, %(generation_id)s, r.message_id, %(episode_id)s, r.reason
+from jsonb_to_recordset(%(rows)s) as r (message_id uuid, reason text)
 on conflict do nothing;
 
 -- name: insert_judgement
--- What the judge said of one pair.
+-- What the judge said of pairs.
 insert into memory.judged_pairs (tenant_id, generation_id, episode_id, claim_ref, fact_id, judge,
     verdict, is_correction, reason, why)
-values (%(tenant_id)s, %(generation_id)s, %(episode_id)s, %(claim_ref)s, %(fact_id)s, %(judge)s,
-    %(verdict)s, %(is_correction)s, %(reason)s, %(why)s)
+select %(tenant_id)s, %(generation_id)s, %(episode_id)s, r.claim_ref, r.fact_id, r.judge,
+    r.verdict, r.is_correction, r.reason, r.why
+from jsonb_to_recordset(%(rows)s) as r (claim_ref text, fact_id uuid, judge text, verdict text,
+    is_correction boolean, reason text, why text)
 on conflict do nothing;
 
 -- name: close_instruction
@@ -124,7 +179,9 @@ on conflict do nothing;
 update memory.uncertainties
 set resolved_by = %(episode_id)s, resolved_at = %(known_at)s
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s and resolved_at is null
-    and opened_by <> %(episode_id)s and subject = %(subject)s and predicate = %(predicate)s;
+    and opened_by <> %(episode_id)s and (subject, predicate) in (
+        select subject, predicate
+        from unnest(%(subjects)s::text[], %(predicates)s::text[]) as slot (subject, predicate));
 
 -- name: bump_dirty
 -- The entity's profile is out of date once more.
