@@ -15,7 +15,7 @@ from functools import cache
 ENVIRONMENT = "adapters/environment.py"
 
 _STAGE_SIDE = {"domain", "prompts", "stages"}
-_MIDDLE = {"importers", "reading", "adapters"}
+_MIDDLE = {"importers", "reading", "report", "adapters"}
 MAY_IMPORT: dict[str, set[str]] = {
     "domain": set(),
     "prompts": {"domain"},
@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "importers": {"domain"},
     "adapters": _STAGE_SIDE,
     "reading": _STAGE_SIDE | {"adapters"},
+    "report": {"domain", "reading"},
     "sample": set(),
     "defs": _STAGE_SIDE | _MIDDLE,
     "cli": _STAGE_SIDE | _MIDDLE | {"defs", "sample"},
@@ -43,6 +44,7 @@ NEVER_OUTSIDE = {
     "stages": _DRIVERS | _FRONTS,
     "adapters": _FRONTS | {"sqlalchemy"},
     "reading": _FRONTS | {"sqlalchemy"},
+    "report": _DRIVERS | _FRONTS,
     "defs": {"typer", "rich", "openai"},
 }
 IMPORT_EXCEPTIONS = {

@@ -156,7 +156,8 @@ _CONTENT = {
     " - 'extracted_graphs'",
     "entities": "t.entity_id, t.name, t.type, t.known_from, t.last_linked_at",
     "facts": "t.fact_id, t.version, t.statement, t.valid_time, t.known_time, t.confidence,"
-    " t.ended_reason, t.ended_by, t.opened_by, t.successor_id, t.triple_key, t.embedding::text",
+    " t.ended_reason, t.ended_by, t.opened_by, t.successor_id, t.dropped_reason, t.dropped_by,"
+    " t.dropped_for, t.triple_key, t.embedding::text",
     "fact_evidence": "t.fact_id, t.claim_ref, t.kind, t.message_id, t.quote",
     "claim_outcomes": "t.ref, t.outcome, t.fact_id, t.detail",
     "judged_pairs": "t.claim_ref, t.fact_id, t.verdict",

@@ -184,8 +184,8 @@ def _write_facts(
             | {
                 "fact_id": c.fact_id,
                 "version": c.version,
-                "ended_reason": c.ended_reason.value if c.ended_reason else None,
-                "successor_id": c.successor_id,
+                "dropped_reason": c.dropped_reason.value if c.dropped_reason else None,
+                "dropped_for": c.dropped_for,
             }
             for c in changes.version_closures
         ],

@@ -301,7 +301,7 @@ def _take_apart(connection: RowConnection, keys: Row, content: Mapping[str, Any]
         | {"successor_id": None, "subject_id": given_back[row["fact_id"]]["subject_id"]}
         | {"object_id": given_back[row["fact_id"]]["object_id"]}
         for row in last
-        if row["is_believed"] or row["ended_reason"] == "merged"
+        if row["is_believed"] or row["dropped_reason"] == "merged"
     ]
     execute_many(connection, "close_repaired", back)
     execute_many(connection, "insert_repaired", back)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memory_pipeline.adapters.models.budget import Budget
     from memory_pipeline.adapters.models.endpoint import Endpoint
     from memory_pipeline.adapters.openai_models import OpenAiChatModel
+    from memory_pipeline.stages.insight import InsightFinder
 
 _LOCAL_EMBEDDERS = frozenset({"local", MINILM_INT8_ID, HASHED_NGRAMS_ID})
 
@@ -204,3 +205,16 @@ def open_workshop(
         extraction_threads=environment.model_concurrency() if asker else 4,
         calls=asker,
     )
+
+
+def open_insight_finder(
+    database: Database, tenant_id: TenantId, policy: Policy
+) -> "tuple[InsightFinder, StoredChatModel] | None":
+    """Finds insights for the tenant, and the calls it makes; None without a model."""
+    from memory_pipeline.stages.insight import InsightFinder
+
+    model = environment.strong_model() or environment.fast_model()
+    if model is None:
+        return None
+    asker = tenant_asker(database, tenant_id)
+    return InsightFinder(asker, model, tenant_secret(database, tenant_id), policy), asker

@@ -21,9 +21,29 @@ app = typer.Typer(
 
 
 def _register() -> None:
-    from memory_pipeline.cli import demo, ingest, local_model, reading, server
+    from memory_pipeline.cli import (
+        calibrate,
+        demo,
+        ingest,
+        local_model,
+        profiles,
+        reading,
+        recalling,
+        report,
+        server,
+    )
 
-    for module in (demo, ingest, local_model, reading, server):
+    for module in (
+        calibrate,
+        demo,
+        ingest,
+        local_model,
+        profiles,
+        reading,
+        recalling,
+        report,
+        server,
+    ):
         module.register(app)
 
 

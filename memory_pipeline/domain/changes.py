@@ -176,12 +176,12 @@ class DistinctClaims(Frozen):
 
 
 class VersionClosure(Frozen):
-    """The end of a version's known time. `ended_reason` is set where no newer version follows."""
+    """The end of a version's known time. `dropped_reason` is set where no newer one follows."""
 
     fact_id: FactId
     version: int
-    ended_reason: EndedReason | None = None
-    successor_id: FactId | None = None
+    dropped_reason: EndedReason | None = None
+    dropped_for: FactId | None = None
 
 
 class EvidenceRow(Frozen):

@@ -17,7 +17,7 @@ from memory_pipeline.domain.fact import (
     start_of,
 )
 from memory_pipeline.domain.ids import EntityId, EpisodeId, FactId
-from memory_pipeline.domain.reach import linked_until
+from memory_pipeline.domain.reach import linked_ever, linked_until
 
 
 @dataclass
@@ -114,6 +114,22 @@ class FactDrafts:
             for d in self.by_id.values()
         )
 
+    def withdraw_unlinked(self, user_id: EntityId) -> list[FactId]:
+        """Take back new facts about what no believed link, of whatever time, leads to (X3)."""
+        withdrawn: list[FactId] = []
+        while True:
+            linked = linked_ever(user_id, [d.now for d in self.by_id.values() if not d.is_dropped])
+            lost = [
+                fact_id
+                for fact_id, draft in self.by_id.items()
+                if draft.before is None and draft.now.subject_id not in linked
+            ]
+            if not lost:
+                return withdrawn
+            for fact_id in lost:
+                del self.by_id[fact_id]
+            withdrawn += lost
+
     def drop(self, fact_id: FactId, reason: EndedReason, heir: FactId | None) -> None:
         """Believe a fact no more: its known time ends, no version follows."""
         draft = self.by_id[fact_id]
@@ -132,12 +148,14 @@ class FactDrafts:
         for draft in list(self.by_id.values()):
             fact = draft.now
             reach = after.get(fact.subject_id, FIRST_INSTANT)
-            if (
-                draft.is_dropped
-                or fact.subject_id == user_id
-                or reach >= before.get(fact.subject_id, FIRST_INSTANT)
-                or (draft.before is None and start_of(fact.valid_from) >= reach)
-            ):
+            if draft.is_dropped or fact.subject_id == user_id:
+                continue
+            if draft.before is None:
+                # What is told behind a link that is over stays; behind one that will end, it ends.
+                is_lost = start_of(fact.valid_from) < reach
+            else:
+                is_lost = reach < before.get(fact.subject_id, FIRST_INSTANT)
+            if not is_lost:
                 continue
             # A link that was never true leaves no instant of its own.
             until = reach if reach > FIRST_INSTANT else self.known_at
@@ -169,8 +187,8 @@ def _closure_of(draft: Draft, before: FactVersion) -> VersionClosure:
     return VersionClosure(
         fact_id=before.fact_id,
         version=before.version,
-        ended_reason=draft.now.ended_reason if draft.is_dropped else None,
-        successor_id=draft.now.successor_id if draft.is_dropped else None,
+        dropped_reason=draft.now.ended_reason if draft.is_dropped else None,
+        dropped_for=draft.now.successor_id if draft.is_dropped else None,
     )
 
 

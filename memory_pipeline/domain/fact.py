@@ -56,8 +56,7 @@ class Entity(BaseModel):
 class FactVersion(BaseModel):
     """One version of a fact. Valid time `[valid_from, valid_until)`, None = unbounded.
 
-    `ended_reason` with `successor_id` says why `valid_until` stands there, or, on a version whose
-    known time is closed for good, why the fact was dropped.
+    `ended_reason` with `successor_id` says why `valid_until` stands there.
     """
 
     model_config = ConfigDict(frozen=True)

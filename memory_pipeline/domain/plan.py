@@ -60,6 +60,8 @@ def plan_changes(
     known_at = next_known_instant(ended_at, state.head.last_known_at)
     plan = _Plan(state, episode_id, known_at, distinct, judgements, earlier_survivors)
     plan.insert_survivors()
+    if state.has_links:
+        plan.withdraw_unlinked()
     plan.apply_closures()
     plan.apply_verdicts()
     if state.has_links:
@@ -147,6 +149,17 @@ class _Plan:
         self._end(claim, Outcome.RENEWED if is_renewal else Outcome.INSERTED, "", fact.fact_id)
         self._cite(claim, fact.fact_id, "asserted")
 
+    def withdraw_unlinked(self) -> None:
+        """What only a refuted claim linked to the user goes with it (spec X3)."""
+        for fact_id in self.drafts.withdraw_unlinked(self.state.user_id):
+            ref = next(r for r, found in self.fact_of.items() if found == fact_id)
+            del self.fact_of[ref]
+            self.refuted.add(ref)
+            self.evidence = [row for row in self.evidence if row.fact_id != fact_id]
+            self.outcomes = [o for o in self.outcomes if o.outcome.ref != ref]
+            detail = "what linked it to the user was not accepted"
+            self._end(self.claims[ref], Outcome.NOT_LINKED, detail)
+
     # ---- endings and verdicts
 
     def apply_closures(self) -> None:
@@ -181,7 +194,7 @@ class _Plan:
                     self.drafts.reopen(judgement.fact_id)
                 case PairReason.REDATED:
                     self.drafts.redate(judgement.fact_id, claim.valid_from)
-                case PairReason.ENDING if claim.valid_until is not None:
+                case PairReason.ENDING if claim.valid_until and not judgement.is_correction:
                     self.drafts.close(judgement.fact_id, claim.valid_until, EndedReason.ENDED)
                 case _ if heir == judgement.fact_id:
                     pass  # what the claim repeats can't be replaced by it
@@ -299,11 +312,19 @@ def _whole_candidate(claim: Claim, reason: str) -> Uncertainty:
 def may_end_a_link(
     state: MemoryState, distinct: DistinctClaims, judgements: tuple[Judgement, ...]
 ) -> bool:
-    """Whether the plan will need every link, because an edge may end or be dropped."""
-    facts = {f.fact_id: f for f in state.facts}
-    named = {c.fact_id for c in distinct.closures}
-    named |= {j.fact_id for j in judgements if j.verdict not in _UNTOUCHABLE}
-    return any(facts[fact_id].object_id is not None for fact_id in named if fact_id in facts)
+    """Whether the plan will need links: an edge may end, or a new fact hangs on one."""
+    if any(c.subject_id != state.user_id for c in distinct.survivors):
+        return True
+    named = facts_that_may_end(distinct, judgements)
+    return any(f.object_id is not None for f in state.facts if f.fact_id in named)
+
+
+def facts_that_may_end(
+    distinct: DistinctClaims, judgements: tuple[Judgement, ...]
+) -> frozenset[FactId]:
+    """Facts that the plan may end or drop by itself, the cascade apart."""
+    judged = (j.fact_id for j in judgements if j.verdict not in _UNTOUCHABLE)
+    return frozenset(c.fact_id for c in distinct.closures).union(judged)
 
 
 def is_live(fact: FactVersion, at: datetime) -> bool:

@@ -11,6 +11,12 @@ from memory_pipeline.domain.fact import FIRST_INSTANT, LAST_INSTANT, FactVersion
 from memory_pipeline.domain.ids import EntityId
 
 
+def linked_ever(user_id: EntityId, links: Iterable[FactVersion]) -> frozenset[EntityId]:
+    """The entities that believed links lead to from the user, whenever these hold."""
+    open_ended = [link.model_copy(update={"valid_until": None}) for link in links]
+    return frozenset(linked_until(user_id, open_ended))
+
+
 def linked_until(user_id: EntityId, links: Iterable[FactVersion]) -> dict[EntityId, datetime]:
     """Until when each entity is linked to the user; an entity without any path is left out.
 

@@ -10,6 +10,7 @@ CHECKS = {
     "facts_without_evidence": "Every fact cites what was said.",
     "uneven_episodes": "The ledger adds up: every candidate of every folded episode has an end.",
     "tenants_without_one_live_generation": "Every tenant has exactly one live generation.",
+    "profiles_citing_dead_facts": "Profiles cite live facts only.",
 }
 
 

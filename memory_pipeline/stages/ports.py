@@ -3,7 +3,7 @@
 Belongs here: ports used by more than one stage. Does not: their implementations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from memory_pipeline.domain.changes import GenerationHead, MemoryState
@@ -11,6 +11,7 @@ from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import ExtractedGraph, KnownLists, Tier
 from memory_pipeline.domain.fact import Entity
+from memory_pipeline.domain.ids import FactId
 from memory_pipeline.stages.resolve import NameIndex
 
 
@@ -66,6 +67,11 @@ class MemoryReader(Protocol):
         """Believed facts that can matter to the claims; `vectors` by claim ref."""
         ...
 
-    def with_links(self, state: MemoryState) -> MemoryState:
-        """The same state with every believed edge and whatever hangs on an entity."""
+    def with_links(
+        self, state: MemoryState, ending: Collection[FactId], claims: Sequence[ResolvedClaim]
+    ) -> MemoryState:
+        """The same state with the believed facts that decide what ends with the links `ending`.
+
+        New links may begin at subjects of `claims`: every way to those counts too (spec W3).
+        """
         ...

@@ -8,6 +8,7 @@ storing (adapters).
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from memory_pipeline.domain.model import ModelRequest, Purpose, Usage
@@ -127,9 +128,14 @@ class ProfileWriter:
                 }
             ),
             schema_name=SCHEMA_NAME,
-            json_schema=strict_schema(ProfileAnswer),
+            json_schema=_answer_schema(),
             prompt_digest=prompt.citation,
         )
+
+
+@lru_cache(maxsize=1)
+def _answer_schema() -> dict[str, Any]:
+    return strict_schema(ProfileAnswer)
 
 
 # Reading an answer.
@@ -145,7 +151,7 @@ def parse_profile(text: str, grounding: Grounding, limit: int) -> Profile:
 
 
 def _read_profile(text: str, grounding: Grounding, limit: int) -> Profile:
-    document, _, _ = read_document(text, _as_profile)
+    document, _, is_cut = read_document(text, _as_profile)
     items = ItemReader(text)
     kept: list[Sentence] = []
     dropped: list[DroppedSentence] = []
@@ -163,6 +169,8 @@ def _read_profile(text: str, grounding: Grounding, limit: int) -> Profile:
     if not fitting and (beyond or dropped):
         reasons = "; ".join(f"{d.text[:60]!r}: {d.reason}" for d in (*dropped, *beyond))
         raise BadAnswerError(f"no sentence stands: {reasons[:600]}", "sentences", text)
+    if not fitting and is_cut:
+        raise BadAnswerError("the answer is cut off before any sentence", "end", text)
     return Profile(tuple(fitting), (*dropped, *beyond))
 
 
@@ -171,8 +179,8 @@ def _as_profile(value: object) -> dict[str, Any] | None:
         if isinstance(inner, dict):
             fields = {snake_case(key): held for key, held in inner.items()}
             for name in _SENTENCE_ARRAYS:
-                if name in fields and not isinstance(fields[name], str):
-                    return {"sentences": listed(fields[name])}
+                if isinstance(fields.get(name), list):
+                    return {"sentences": fields[name]}
             if {"facts", "text"} <= set(fields):
                 return {"sentences": [inner]}
         if isinstance(inner, list) and any(

@@ -7,6 +7,7 @@ not: what is asked and answered (stages/profile).
 import hashlib
 import json
 from dataclasses import replace
+from functools import lru_cache
 
 from memory_pipeline.domain.profile import GroundFact, Grounding
 from memory_pipeline.stages.injection import DOUBTFUL_SCORE, HOSTILE_SCORE, score_injection
@@ -21,11 +22,17 @@ def without_orders(grounding: Grounding) -> Grounding:
     kept = []
     for fact in grounding.facts:
         said = f"{fact.subject} {fact.predicate} {fact.object}"
-        if score_injection(said).score >= HOSTILE_SCORE:
+        if _score(said) >= HOSTILE_SCORE:
             continue
-        is_doubted = bool(fact.quote) and score_injection(fact.quote).score >= DOUBTFUL_SCORE
+        is_doubted = bool(fact.quote) and _score(fact.quote) >= DOUBTFUL_SCORE
         kept.append(replace(fact, quote="") if is_doubted else fact)
     return replace(grounding, facts=tuple(kept))
+
+
+@lru_cache(maxsize=8_192)
+def _score(text: str) -> float:
+    # Each fact is shown for both its ends, and again whenever something beside it changes.
+    return score_injection(text).score
 
 
 def facts_digest(grounding: Grounding) -> str:

@@ -26,7 +26,7 @@ from memory_pipeline.domain.embedding import Embedder, EmbeddingProfile
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.fact import next_known_instant
 from memory_pipeline.domain.ids import EpisodeId
-from memory_pipeline.domain.plan import may_end_a_link, plan_changes
+from memory_pipeline.domain.plan import facts_that_may_end, may_end_a_link, plan_changes
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.deduplicate import deduplicate
 from memory_pipeline.stages.extract import extract_with_tier
@@ -155,7 +155,8 @@ class Folder:
         distinct = deduplicate(resolved, state, self._profile, self._policy, earlier_survivors)
         judgements = self._judge_pairs(state, distinct)
         if may_end_a_link(state, distinct, judgements):
-            state = self._reader.with_links(state)
+            ending = facts_that_may_end(distinct, judgements)
+            state = self._reader.with_links(state, ending, resolved.claims)
         changes = plan_changes(state, episode_id, ended_at, distinct, judgements, earlier_survivors)
         return FoldPlan(
             changes=self._complete(changes, guarded, resolved, distinct),

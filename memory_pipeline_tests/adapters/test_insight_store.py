@@ -90,7 +90,7 @@ def test_a_statement_is_claimed_once_even_when_it_was_archived(
     search(database, "Tea goes with acme.")
     with psycopg.connect(database_url) as connection:
         connection.execute(
-            "update memory.facts set ended_reason = 'decayed',"
+            "update memory.facts set dropped_reason = 'decayed',"
             " known_time = tstzrange(lower(known_time), now() + interval '1 hour')"
             " where predicate = 'observes'"
         )

@@ -378,7 +378,7 @@ def test_with_a_model_again_extractive_profiles_are_written_anew(
     remember(database, "likes: tea")
     build(make_parts(database))
     parts = make_parts(database, ProfileModel())
-    build(parts, parts.store.claim_next(FIRST_ENTITY))
+    build(parts, parts.store.claim_next(FIRST_ENTITY)[0])
     assert texts(database_url)["tea"] == "User likes tea."
 
 
@@ -698,13 +698,15 @@ def test_a_full_refresh_goes_through_all_entities_batch_by_batch(
     remember(database, "likes: tea; likes: jazz; likes: beer")
     rows(database_url, "update memory.dirty_entities set bumps = 0")
     store = make_parts(database, policy=Policy(profile_batch_size=3)).store
-    first = store.claim_next(FIRST_ENTITY)
-    second = store.claim_next(max(entity.entity_id for entity in first.entities))
+    first, last = store.claim_next(FIRST_ENTITY)
+    assert last == max(entity.entity_id for entity in first.entities)
+    second, last = store.claim_next(last)
+    assert last is not None
     assert (len(first.entities), len(second.entities)) == (3, 1)
     ids = [entity.entity_id for entity in (*first.entities, *second.entities)]
     assert len(set(ids)) == 4
     assert max(ids[:3]) < ids[3]
-    assert store.claim_next(ids[3]).entities == ()
+    assert store.claim_next(last) == (store.claim_next(last)[0], None)
 
 
 def test_a_full_refresh_passes_by_held_resting_and_claimed_entities(
@@ -715,7 +717,7 @@ def test_a_full_refresh_passes_by_held_resting_and_claimed_entities(
     build(parts)
     build(make_parts(database), parts.store.claim_one(entity_id(database_url, "jazz")))
     parts.store.claim_one(entity_id(database_url, "beer"))
-    assert sorted(names(parts.store.claim_next(FIRST_ENTITY))) == ["jazz", "user"]
+    assert sorted(names(parts.store.claim_next(FIRST_ENTITY)[0])) == ["jazz", "user"]
 
 
 def test_a_failed_refresh_of_a_clean_entity_makes_it_dirty(
@@ -724,7 +726,7 @@ def test_a_failed_refresh_of_a_clean_entity_makes_it_dirty(
     remember(database, "likes: tea")
     build(make_parts(database))
     parts = make_parts(database, bad_for("tea"))
-    report = build(parts, parts.store.claim_next(FIRST_ENTITY))
+    report = build(parts, parts.store.claim_next(FIRST_ENTITY)[0])
     assert (len(report.written), len(report.failures)) == (1, 1)
     assert bumps(database_url) == {"tea": 1}
 

@@ -101,7 +101,7 @@ def test_a_duplicate_is_closed_as_merged_and_stays_in_history(
     assert (row.status, row.known_until) == (FactStatus.ENDED, repaired.known_at)
     successor = scalar(
         database_url,
-        "select successor_id from memory.facts where fact_id = %s and tenant_id = %s",
+        "select dropped_for from memory.facts where fact_id = %s and tenant_id = %s",
         [closed.fact_id, TENANT],
     )
     assert successor == closed.successor_id

@@ -5,7 +5,7 @@ claims or facts: that is the real code's part.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -270,6 +270,8 @@ class CaseReader:
             found[self._ids.key(other), self._ids.key(one)] = value
         return found
 
-    def with_links(self, state: MemoryState) -> MemoryState:
+    def with_links(
+        self, state: MemoryState, ending: Collection[FactId], claims: Sequence[ResolvedClaim]
+    ) -> MemoryState:
         """As the store has it."""
-        return self._store.with_links(state)
+        return self._store.with_links(state, ending, claims)

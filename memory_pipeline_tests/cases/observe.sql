@@ -3,7 +3,8 @@
 select distinct on (f.fact_id) f.fact_id, f.version, s.name as subject, f.predicate,
     coalesce(o.name, f.object_text, '') as object, f.object_id is not null as is_edge,
     f.confidence, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
-    upper_inf(f.known_time) as is_believed, f.ended_reason, f.successor_id,
+    upper_inf(f.known_time) as is_believed, coalesce(f.dropped_reason, f.ended_reason) as ended_reason,
+    coalesce(f.dropped_for, f.successor_id) as successor_id,
     coalesce((
         select max(length(e.quote)) from memory.fact_evidence e
         where e.tenant_id = f.tenant_id and e.generation_id = f.generation_id

@@ -186,8 +186,8 @@ class TenantMemory:
                 VersionClosure(
                     fact_id=version.fact_id,
                     version=1,
-                    ended_reason=EndedReason.SUPERSEDED if is_over else None,
-                    successor_id=ended.successor_id if is_over else None,
+                    dropped_reason=EndedReason.INVALIDATED if is_over else None,
+                    dropped_for=ended.successor_id if is_over else None,
                 )
             )
             if not is_over:

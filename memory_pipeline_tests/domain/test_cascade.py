@@ -96,7 +96,7 @@ def test_w3_a_fact_that_would_begin_after_the_last_link_is_dropped() -> None:
     ending = claim("c1", "works at", "halden", names=True, until="2025-08-31")
     changes = _plan(before, closing(ending, "f1"))
     dropped = next(c for c in changes.version_closures if c.fact_id == planned.fact_id)
-    assert dropped.ended_reason is EndedReason.CASCADE
+    assert dropped.dropped_reason is EndedReason.CASCADE
     assert planned.fact_id not in believed(before, changes)
 
 

@@ -143,8 +143,8 @@ def test_j6_a_corrected_fact_was_never_true() -> None:
         judged("c1", "f2", is_correction=True),
     )
     (closure,) = changes.version_closures
-    assert closure.ended_reason is EndedReason.INVALIDATED
-    assert closure.successor_id == _born(changes).fact_id
+    assert closure.dropped_reason is EndedReason.INVALIDATED
+    assert closure.dropped_for == _born(changes).fact_id
     assert fact_id("f2") not in believed(before, changes)
 
 

@@ -220,7 +220,7 @@ def test_every_closed_version_is_followed_by_another_or_says_why_not(plan: Plan)
     changes = _changes(plan)
     followed = {v.fact_id for v in changes.versions}
     for closure in changes.version_closures:
-        assert (closure.ended_reason is None) == (closure.fact_id in followed)
+        assert (closure.dropped_reason is None) == (closure.fact_id in followed)
 
 
 @given(_plans())

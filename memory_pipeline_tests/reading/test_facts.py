@@ -22,7 +22,7 @@ from memory_pipeline_tests.reading.histories import (
 
 _UPKEEP = """
 update memory.facts
-set known_time = tstzrange(lower(known_time), '2024-12-01Z'), ended_reason = %s
+set known_time = tstzrange(lower(known_time), '2024-12-01Z'), dropped_reason = %s
 where predicate = 'likes' and upper_inf(known_time)
 """
 

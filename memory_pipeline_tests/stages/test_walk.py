@@ -1,6 +1,6 @@
 """One episode through all stages up to its change set (spec J2, W2, W3, X2, X8, X10)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
@@ -17,6 +17,7 @@ from memory_pipeline.domain.extraction import (
     Tier,
 )
 from memory_pipeline.domain.fact import Entity, FactVersion
+from memory_pipeline.domain.ids import FactId
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.judge import Question
 from memory_pipeline.stages.resolve import NameIndex, user_entity
@@ -89,7 +90,9 @@ class _Memory:
     ) -> MemoryState:
         return self._state
 
-    def with_links(self, state: MemoryState) -> MemoryState:
+    def with_links(
+        self, state: MemoryState, ending: Collection[FactId], claims: Sequence[ResolvedClaim]
+    ) -> MemoryState:
         self.asked.append("with_links")
         return state.model_copy(update={"has_links": True})
 

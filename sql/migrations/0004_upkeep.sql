@@ -65,3 +65,28 @@ create function memory.half_lives_left(
     return log(2, (1 + reads) / nullif(floor, 0))
         - extract(epoch from age) / 86400 / half_life_days;
 grant execute on function memory.half_lives_left to memory_app;
+
+-- Why a fact is not believed any more stands beside why its period ended, so that reads of the
+-- time before it was dropped say what they said then.
+alter table memory.facts
+    add column dropped_reason text check (dropped_reason in ('invalidated', 'cascade', 'decayed',
+                                                             'merged')),
+    add column dropped_by uuid,
+    add column dropped_for uuid;
+comment on column memory.facts.dropped_reason is
+    'Why the known time of a fact''s last version ended: no version follows.';
+comment on column memory.facts.dropped_for is 'The fact that is believed instead, where there is one.';
+update memory.facts f
+set dropped_reason = f.ended_reason, dropped_by = f.ended_by, dropped_for = f.successor_id,
+    ended_reason = null, ended_by = null, successor_id = null
+where not upper_inf(f.known_time) and f.ended_reason in ('invalidated', 'cascade')
+    and not exists (
+        select from memory.facts n
+        where n.tenant_id = f.tenant_id and n.generation_id = f.generation_id
+            and n.fact_id = f.fact_id and n.version > f.version);
+
+-- Whether, as known at an instant (null: by now), a version had been dropped.
+create function memory.is_dropped(a_reason text, a_known_time tstzrange, a_known_at timestamptz)
+    returns boolean language sql immutable parallel safe
+    return a_reason is not null and (a_known_at is null or upper(a_known_time) <= a_known_at);
+grant execute on function memory.is_dropped to memory_app;

@@ -34,3 +34,23 @@ from memory.generations g
 group by g.tenant_id
 having count(*) filter (where g.status = 'live') <> 1
 order by g.tenant_id;
+
+-- name: profiles_citing_dead_facts
+-- Profiles that nothing is about to renew and that cite a fact not believed any more, or over.
+select p.tenant_id, count(*) as problems
+from memory.profiles p
+join memory.generations g on g.tenant_id = p.tenant_id and g.generation_id = p.generation_id
+    and g.status = 'live'
+where p.retired_at is null and (p.holds_until is null or p.holds_until > now())
+    and not exists (
+        select from memory.dirty_entities d
+        where d.tenant_id = p.tenant_id and d.generation_id = p.generation_id
+            and d.entity_id = p.entity_id and d.bumps > 0)
+    and exists (
+        select from unnest(p.cited_facts) as cited (fact_id)
+        where not exists (
+            select from memory.facts f
+            where f.tenant_id = p.tenant_id and f.generation_id = p.generation_id
+                and f.fact_id = cited.fact_id and upper_inf(f.known_time)
+                and (upper_inf(f.valid_time) or upper(f.valid_time) > now())))
+group by p.tenant_id order by p.tenant_id;

@@ -21,7 +21,7 @@ with generation as (
     where exists (select from due)
 ), archived as (
     update memory.facts f
-    set known_time = tstzrange(lower(f.known_time), e.known_at), ended_reason = 'decayed'
+    set known_time = tstzrange(lower(f.known_time), e.known_at), dropped_reason = 'decayed'
     from due d, event e
     where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
         and f.fact_id = d.fact_id and f.version = d.version and upper_inf(f.known_time)

@@ -21,7 +21,8 @@ with generation as (
 ), version as (
     select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
         f.statement, f.valid_time, f.known_time, f.confidence, f.memory_category, f.tier,
-        f.attributes, f.opened_by, f.ended_by, f.ended_reason, f.successor_id
+        f.attributes, f.opened_by, f.ended_by, f.ended_reason, f.successor_id, f.dropped_by,
+        f.dropped_reason, f.dropped_for
     from memory.facts f
     where f.tenant_id = %(tenant_id)s and f.generation_id = (select generation_id from generation)
 ), fact as (
@@ -51,13 +52,16 @@ with generation as (
     select 'fact', json_build_array(v.version, v.statement, s.content, v.predicate, o.content,
         v.object_text, lower(v.valid_time), upper(v.valid_time), lower(v.known_time),
         upper(v.known_time), round(v.confidence::numeric, 4)::text, v.memory_category, v.tier,
-        v.attributes, opener.fold_number, ender.fold_number, v.ended_reason, successor.content)
+        v.attributes, opener.fold_number, ender.fold_number, v.ended_reason, successor.content,
+        dropper.fold_number, v.dropped_reason, instead.content)
     from version v
     join entity s on s.entity_id = v.subject_id
     left join entity o on o.entity_id = v.object_id
     left join fold opener on opener.episode_id = v.opened_by
     left join fold ender on ender.episode_id = v.ended_by
     left join fact successor on successor.fact_id = v.successor_id
+    left join fold dropper on dropper.episode_id = v.dropped_by
+    left join fact instead on instead.fact_id = v.dropped_for
     union all
     select 'evidence', json_build_array(f.content, o.fold_number, v.claim_ref, v.kind, v.quote,
         v.span_start, v.span_end, m.content)

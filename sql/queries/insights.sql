@@ -52,7 +52,8 @@ values (%(tenant_id)s, %(generation_id)s, %(run_at)s, %(request_digest)s, %(fact
 -- Insights, the latest first; with history also those that are not believed any more.
 select f.fact_id, f.statement, (f.attributes ->> 'significance')::real as significance,
     f.attributes -> 'derived_from' as derived_from, lower(f.known_time) as known_from,
-    upper(f.known_time) as known_until, f.ended_reason
+    upper(f.known_time) as known_until,
+    coalesce(f.dropped_reason, f.ended_reason) as ended_reason
 from memory.facts f
 join memory.generations g on g.tenant_id = f.tenant_id and g.generation_id = f.generation_id
     and g.status = 'live'

@@ -1,114 +1,301 @@
 -- name: names_held
 -- Entities that hold one of the names, as name or alias, redirects followed.
-select k.name as key, e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at
+select k.name as key, e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at, array(
+        select a.alias from memory.entity_aliases a
+        where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
+            and a.entity_id = e.entity_id order by a.alias) as aliases
 from unnest(%(keys)s::text[]) as k (name)
+cross join lateral (
+    select n.entity_id from memory.entities n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s and n.name = k.name
+    union
+    select a.entity_id from memory.entity_aliases a
+    where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
+        and a.alias = k.name) as h
 join memory.entities e on e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.redirect_to is null
-    and (e.name = k.name or exists (
-        select from memory.entity_aliases a
-        where a.tenant_id = e.tenant_id and a.generation_id = e.generation_id
-            and a.entity_id = e.entity_id and a.alias = k.name))
+    and e.entity_id = h.entity_id and e.redirect_to is null
 order by k.name, e.entity_id;
 
 -- name: nearest_entities
--- The entities nearest to one name.
-select e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at,
+-- The entities nearest to one name, out of those that share most signs with it; what shares its
+-- initials comes first, however far it is.
+with alike as materialized (
+    select i.entity_id from memory.entities i
+    where i.tenant_id = %(tenant_id)s and i.generation_id = %(generation_id)s
+        and i.name = any(%(initials)s)
+    union
+    select i.entity_id from memory.entities i
+    where i.tenant_id = %(tenant_id)s and i.generation_id = %(generation_id)s
+        and i.initials = %(acronym)s
+    union
+    select i.entity_id from memory.entities i
+    where i.tenant_id = %(tenant_id)s and i.generation_id = %(generation_id)s
+        and i.main_initials = %(acronym)s
+), near as materialized (
+    select n.entity_id from memory.entities n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and n.redirect_to is null
+    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.entity_id
+    limit %(compared)s
+)
+select e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at, array(
+        select a.alias from memory.entity_aliases a
+        where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
+            and a.entity_id = e.entity_id order by a.alias) as aliases,
     1 - (e.embedding <=> %(vector)s) as similarity
-from memory.entities e
-where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.redirect_to is null and e.embedding is not null
-order by e.embedding <=> %(vector)s, e.entity_id
-limit 10;
+from (select entity_id from alike union select entity_id from near) c
+cross join lateral (
+    select m.entity_id, m.name, m.type, m.memory_category, m.last_linked_at, m.embedding
+    from memory.entities m
+    where m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
+        and m.entity_id = c.entity_id and m.redirect_to is null
+    limit 1) e
+where e.embedding is not null
+order by e.entity_id in (select entity_id from alike) desc, similarity desc, e.entity_id
+limit %(limit)s;
 
 -- name: facts_of_objects
 -- Believed facts that share subject and object with a claim, whatever the verb, ended ones too.
-select distinct on (f.fact_id) f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
-    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
-    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
-    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id, (
+-- Subjects are compared as text, so that no index is used for them: all that is known of the user
+-- would be read.
+with claimed as (
+    select c.subject_id, c.object_id, c.object_text, md5(c.object_text)::uuid as object_key
+    from unnest(%(subjects)s::uuid[], %(objects)s::uuid[], %(texts)s::text[])
+        as c (subject_id, object_id, object_text)
+), same as materialized (
+    select s.fact_id from claimed c
+    join memory.facts s on s.tenant_id = %(tenant_id)s and s.generation_id = %(generation_id)s
+        and upper_inf(s.known_time)
+        and s.object_id = c.object_id and s.subject_id::text = c.subject_id::text
+    union
+    select s.fact_id from claimed c
+    join memory.facts s on s.tenant_id = %(tenant_id)s and s.generation_id = %(generation_id)s
+        and upper_inf(s.known_time) and s.object_text = c.object_text
+        and s.object_key = c.object_key and s.subject_id::text = c.subject_id::text
+)
+select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+    f.statement, lower(f.valid_time) as valid_from, f.valid_until, f.known_from, f.confidence,
+    f.memory_category, f.tier, (f.attributes ->> 'has_stated_start')::boolean as has_stated_start,
+    f.opened_by, f.ended_by, f.ended_reason, f.successor_id, (
         select q.quote from memory.fact_evidence q
         where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
             and q.fact_id = f.fact_id and q.kind = 'asserted'
         order by q.episode_id, q.claim_ref limit 1) as quote
-from unnest(%(subjects)s::uuid[], %(objects)s::uuid[], %(texts)s::text[])
-    as c (subject_id, object_id, object_text)
+from same s
 join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and upper_inf(f.known_time) and f.subject_id = c.subject_id
-    and (f.object_id = c.object_id or f.object_text = c.object_text)
+    and f.fact_id = s.fact_id and upper_inf(f.known_time)
 order by f.fact_id;
 
 -- name: nearby_facts
 -- Facts about the claim's subject that have not ended and share its predicate or are near to it:
--- those of its slot first, more than are judged for one claim, so that the rest can be told.
-select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
-    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
-    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
-    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id, (
+-- those of its slot first, more than are judged for one claim, so that the rest can be told. Near
+-- ones are found among those that share most signs with the claim. Ends that lie ahead are few, so
+-- they are looked up for all subjects: as text, a subject is looked up in no index.
+with near as materialized (
+    (select n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.valid_until is null and n.subject_id = %(subject_id)s
+    order by n.predicate = %(predicate)s desc,
+        n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
+    limit %(compared)s)
+    union all
+    select n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.subject_id::text = %(subject_id)s::text
+        and n.valid_until > %(said_at)s and n.valid_until < 'infinity'
+), compared as (
+    select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
+        f.statement, lower(f.valid_time) as valid_from, f.valid_until, f.known_from,
+        f.confidence, f.memory_category, f.tier,
+        (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by,
+        f.ended_by, f.ended_reason, f.successor_id,
+        1 - (f.embedding <=> %(vector)s) as similarity
+    from near n
+    join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.fact_id = n.fact_id and upper_inf(f.known_time)
+)
+select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
+    f.valid_from, f.valid_until, f.known_from, f.confidence, f.memory_category, f.tier,
+    f.has_stated_start, f.opened_by, f.ended_by, f.ended_reason, f.successor_id, (
         select q.quote from memory.fact_evidence q
-        where q.tenant_id = f.tenant_id and q.generation_id = f.generation_id
+        where q.tenant_id = %(tenant_id)s and q.generation_id = %(generation_id)s
             and q.fact_id = f.fact_id and q.kind = 'asserted'
-        order by q.episode_id, q.claim_ref limit 1) as quote, 1 - (f.embedding <=> %(vector)s) as similarity
-from memory.facts f
-where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and upper_inf(f.known_time) and f.subject_id = %(subject_id)s
-    and (upper_inf(f.valid_time) or upper(f.valid_time) > %(said_at)s)
-    and (f.predicate = %(predicate)s or 1 - (f.embedding <=> %(vector)s) >= %(minimum)s)
-order by f.predicate = %(predicate)s desc, f.embedding <=> %(vector)s, f.fact_id
+        order by q.episode_id, q.claim_ref limit 1) as quote, f.similarity
+from compared f
+where f.predicate = %(predicate)s or f.similarity >= %(minimum)s
+order by f.predicate = %(predicate)s desc, f.similarity desc nulls last, f.fact_id
 limit %(limit)s;
 
--- name: linked_facts
--- Every believed edge, and every believed fact about something other than the user.
+-- name: links_at_stake
+-- The believed facts that decide what ends with some links: what hangs on them and what else
+-- leads there.
 select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
-    f.statement, lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
-    lower(f.known_time) as known_from, f.confidence, f.memory_category, f.tier,
-    (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by, f.ended_by,
-    f.ended_reason, f.successor_id
-from memory.facts f
-join memory.entities e using (tenant_id, generation_id)
-where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and e.entity_id = f.subject_id and upper_inf(f.known_time)
-    and (f.object_id is not null or f.subject_id <> %(user_id)s) and e.name <> %(exempt)s;
+    f.statement, lower(f.valid_time) as valid_from, f.valid_until, f.known_from, f.confidence,
+    f.memory_category, f.tier, (f.attributes ->> 'has_stated_start')::boolean as has_stated_start,
+    f.opened_by, f.ended_by, f.ended_reason, f.successor_id
+from memory.links_at_stake(%(tenant_id)s, %(generation_id)s, %(user_id)s, %(ending)s, %(named)s) s
+join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and f.fact_id = s.fact_id and upper_inf(f.known_time)
+where not exists (
+    select from memory.entities e
+    where e.tenant_id = f.tenant_id and e.generation_id = f.generation_id
+        and e.entity_id = f.subject_id and e.name = %(exempt)s);
 
 -- name: known_entities
--- Entity names shown to extraction, as of the last fold before the stride: those named in the
--- window, then those nearest to it (where its vector is given), then the latest.
-select e.entity_id, e.name, e.type,
-    coalesce(array_agg(a.alias order by a.alias) filter (where a.alias is not null), '{}')
+-- Entity names as of the last fold before the stride, in no order: all that there are, or so many
+-- that a choice must be made.
+select e.entity_id, e.name, e.type, coalesce((
+    select array_agg(a.alias order by a.alias) from memory.entity_aliases a
+    where a.tenant_id = e.tenant_id and a.generation_id = e.generation_id
+        and a.entity_id = e.entity_id and a.known_from <= (
+            select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))), '{}')
         as aliases
 from memory.entities e
-left join memory.entity_aliases a on a.tenant_id = e.tenant_id
-    and a.generation_id = e.generation_id and a.entity_id = e.entity_id
-    and a.known_from <= (
-        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
 where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
     and e.redirect_to is null and e.name <> 'user' and e.known_from <= (
         select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
-group by e.tenant_id, e.generation_id, e.entity_id
-order by bool_or(position(e.name in %(transcript)s) > 0
-        or position(a.alias in %(transcript)s) > 0) desc,
-    e.embedding <=> %(vector)s::halfvec, e.known_from desc, e.name, e.entity_id
+order by e.entity_id
+limit %(limit)s;
+
+-- name: relevant_entities
+-- Entity names shown to extraction where there are too many: those the window names, then those
+-- nearest to it (out of those that share most signs with it), then the latest.
+with known as materialized (
+    select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
+), spoken as (
+    select s.name from unnest(%(spoken)s::text[]) as s (name)
+), named as materialized (
+    select e.entity_id from spoken s
+    join memory.entities e on e.tenant_id = %(tenant_id)s
+        and e.generation_id = %(generation_id)s and e.name = s.name
+    union
+    select a.entity_id from spoken s
+    join memory.entity_aliases a on a.tenant_id = %(tenant_id)s
+        and a.generation_id = %(generation_id)s and a.alias = s.name
+        and a.known_from <= (select at from known)
+), near as materialized (
+    select n.entity_id from memory.entities n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and n.redirect_to is null and n.known_from <= (select at from known)
+    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.entity_id
+    limit %(compared)s
+)
+select e.entity_id, e.name, e.type, coalesce((
+    select array_agg(a.alias order by a.alias) from memory.entity_aliases a
+    where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
+        and a.entity_id = e.entity_id and a.known_from <= (select at from known)), '{}') as aliases
+from (select entity_id from named union select entity_id from near) c
+cross join lateral (
+    select m.entity_id, m.name, m.type, m.redirect_to, m.known_from, m.embedding
+    from memory.entities m
+    where m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
+        and m.entity_id = c.entity_id
+    limit 1) e
+where e.redirect_to is null and e.name <> 'user' and e.known_from <= (select at from known)
+order by e.entity_id in (select entity_id from named) desc,
+    1 - (e.embedding <=> %(vector)s) desc nulls last, e.known_from desc, e.name, e.entity_id
 limit %(limit)s;
 
 -- name: known_facts
--- Facts believed then that had not ended: those about something named in the window, then those
--- nearest to it (where its vector is given), then the latest.
+-- Facts believed then that had not ended, in no order: all that there are, or so many that a
+-- choice must be made.
+with known as materialized (
+    select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
+), then_believed as materialized (
+    (select f.fact_id from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and upper_inf(f.known_time) and f.valid_until is null
+        and f.known_from <= (select at from known)
+        and (f.object_id is not null or f.object_text is not null)
+    order by f.subject_id
+    limit %(limit)s)
+    union
+    select f.fact_id from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and upper_inf(f.known_time) and f.valid_until > %(at)s and f.valid_until < 'infinity'
+    union
+    select f.fact_id from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.known_until > (select at from known) and f.known_until < 'infinity'
+)
 select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
     f.object_id is not null as object_is_entity
-from memory.facts f
+from then_believed b
+join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and f.fact_id = b.fact_id
 join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
     and s.entity_id = f.subject_id
 left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
     and o.entity_id = f.object_id
-where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.known_time @> (
-        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
-    and (upper_inf(f.valid_time) or upper(f.valid_time) > %(at)s)
+where f.known_from <= (select at from known)
+    and (f.known_until is null or f.known_until > (select at from known))
+    and (f.valid_until is null or f.valid_until > %(at)s)
     and (f.object_id is not null or f.object_text is not null)
-order by (position(coalesce(o.name, f.object_text) in %(transcript)s) > 0
-        or (s.name <> 'user' and position(s.name in %(transcript)s) > 0)) desc,
-    f.embedding <=> %(vector)s::halfvec, lower(f.known_time) desc, f.statement, f.fact_id
+limit %(limit)s;
+
+-- name: relevant_facts
+-- Facts shown to extraction where there are too many: those about something the window names, then
+-- those nearest to it (out of those that share most signs with it), then the latest.
+with known as materialized (
+    select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
+), spoken as materialized (
+    select s.name, md5(s.name)::uuid as object_key from unnest(%(spoken)s::text[]) as s (name)
+), named as materialized (
+    select e.entity_id from spoken s
+    join memory.entities e on e.tenant_id = %(tenant_id)s
+        and e.generation_id = %(generation_id)s and e.name = s.name
+    where s.name <> 'user'
+), candidates as materialized (
+    (select n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.valid_until is null
+        and n.known_from <= (select at from known)
+    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
+    limit %(compared)s)
+    union
+    (select n.fact_id from named e
+    join memory.facts n on n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.valid_until is null and n.subject_id = e.entity_id
+        and n.known_from <= (select at from known)
+    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
+    limit %(compared)s)
+    union
+    (select n.fact_id from named e
+    join memory.facts n on n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.object_id = e.entity_id
+        and n.known_from <= (select at from known) and n.valid_until is null
+    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
+    limit %(compared)s)
+    union
+    select n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.valid_until > %(at)s and n.valid_until < 'infinity'
+    union
+    select n.fact_id from spoken s
+    join memory.facts n on n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.object_key = s.object_key
+    union
+    select n.fact_id from memory.facts n
+    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and n.known_until > (select at from known) and n.known_until < 'infinity'
+)
+select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
+    f.object_id is not null as object_is_entity
+from candidates c
+join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and f.fact_id = c.fact_id
+join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
+    and s.entity_id = f.subject_id
+left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
+    and o.entity_id = f.object_id
+where f.known_from <= (select at from known)
+    and (f.known_until is null or f.known_until > (select at from known))
+    and (f.valid_until is null or f.valid_until > %(at)s)
+    and (f.object_id is not null or f.object_text is not null)
+order by (f.object_id in (select entity_id from named)
+        or f.subject_id in (select entity_id from named)
+        or f.object_key in (select object_key from spoken)) is true desc,
+    1 - (f.embedding <=> %(vector)s) desc nulls last, f.known_from desc, f.statement, f.fact_id
 limit %(limit)s;
 
 -- name: stored_extractions
@@ -119,13 +306,22 @@ where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
 
 -- name: known_names_of_user
 -- Names by which the user is known: given at import or stated.
+with known as materialized (
+    select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
+)
 select t.user_names || coalesce((
     select array_agg(distinct f.object_text)
-    from memory.facts f
-    where f.tenant_id = t.tenant_id and f.generation_id = %(generation_id)s
-        and f.known_time @> (
-        select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s)) and f.subject_id = %(user_id)s
-        and f.predicate = 'has name'
-        and f.object_text is not null), '{}') as names
+    from (
+        select n.object_text from memory.facts n
+        where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+            and upper_inf(n.known_time) and n.known_from <= (select at from known)
+            and n.subject_id = %(user_id)s and n.predicate = 'has name'
+        union
+        select n.object_text from memory.facts n
+        where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+            and n.known_until > (select at from known) and n.known_until < 'infinity'
+            and n.known_from <= (select at from known)
+            and n.subject_id::text = %(user_id)s::text and n.predicate = 'has name') f
+    where f.object_text is not null), '{}') as names
 from memory.tenants t
 where t.tenant_id = %(tenant_id)s;

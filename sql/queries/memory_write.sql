@@ -36,10 +36,9 @@ on conflict do nothing;
 -- name: close_version
 -- A version is not believed any more from this known instant on.
 update memory.facts
-set known_time = tstzrange(lower(known_time), %(known_at)s),
-    ended_reason = coalesce(%(ended_reason)s, ended_reason),
-    successor_id = coalesce(%(successor_id)s, successor_id),
-    ended_by = case when %(ended_reason)s::text is null then ended_by else %(episode_id)s end
+set known_time = tstzrange(lower(known_time), %(known_at)s), dropped_reason = %(dropped_reason)s,
+    dropped_for = %(dropped_for)s,
+    dropped_by = case when %(dropped_reason)s::text is not null then %(episode_id)s::uuid end
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s and fact_id = %(fact_id)s
     and version = %(version)s and upper_inf(known_time);
 
@@ -94,10 +93,13 @@ with twin as (
         and e.fact_id = twin.fact_id and e.episode_id = %(episode_id)s
 ), succeeded as (
     update memory.facts f
-    set successor_id = twin.twin_id
+    set successor_id = case when f.successor_id = twin.fact_id then twin.twin_id
+            else f.successor_id end,
+        dropped_for = case when f.dropped_for = twin.fact_id then twin.twin_id
+            else f.dropped_for end
     from twin
     where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-        and f.fact_id = any(%(changed_ids)s) and f.successor_id = twin.fact_id
+        and f.fact_id = any(%(changed_ids)s) and twin.fact_id in (f.successor_id, f.dropped_for)
 )
 update memory.claim_outcomes c
 set fact_id = twin.twin_id,

@@ -39,7 +39,11 @@ select f.fact_id, f.version, s.name as subject, f.predicate,
     f.object_id is not null as object_is_entity,
     lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
     lower(f.known_time) as known_from, upper(f.known_time) as known_until,
-    f.ended_reason, f.successor_id, f.confidence, f.memory_category,
+    case when memory.is_dropped(f.dropped_reason, f.known_time, %(known_at)s) then f.dropped_reason
+        else f.ended_reason end as ended_reason,
+    case when memory.is_dropped(f.dropped_reason, f.known_time, %(known_at)s) then f.dropped_for
+        else f.successor_id end as successor_id,
+    f.confidence, f.memory_category,
     f.version = max(f.version) over (partition by f.fact_id) as is_last,
     said.quote as source_quote, said.message_id, said.span_start, said.span_end,
     e.ordinal as episode
@@ -144,7 +148,9 @@ select f.version, f.statement, s.name as subject, f.predicate,
     lower(f.valid_time) as valid_from, upper(f.valid_time) as valid_until,
     lower(f.known_time) as known_from, upper(f.known_time) as known_until,
     f.version = max(f.version) over () as is_last,
-    f.ended_reason, f.successor_id, f.confidence, f.memory_category, f.tier, f.recipe_id,
+    coalesce(f.dropped_reason, f.ended_reason) as ended_reason,
+    coalesce(f.dropped_for, f.successor_id) as successor_id,
+    f.confidence, f.memory_category, f.tier, f.recipe_id,
     opener.ordinal as opened_by, ender.ordinal as ended_by, f.recorded_at
 from memory.facts f
 join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
@@ -153,7 +159,8 @@ left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f
     and o.entity_id = f.object_id
 left join memory.episodes opener on opener.tenant_id = f.tenant_id
     and opener.episode_id = f.opened_by
-left join memory.episodes ender on ender.tenant_id = f.tenant_id and ender.episode_id = f.ended_by
+left join memory.episodes ender on ender.tenant_id = f.tenant_id
+    and ender.episode_id = coalesce(f.dropped_by, f.ended_by)
 where f.tenant_id = %(tenant_id)s and f.generation_id = (
         select g.generation_id from memory.generations g
         where g.tenant_id = %(tenant_id)s and g.status = 'live') and f.fact_id = %(fact_id)s
@@ -187,10 +194,16 @@ select case when j.fact_id = %(fact_id)s then 'believed' else 'newcomer' end as 
     e.ordinal as episode, j.claim_ref, j.fact_id as believed_id,
     believed.statement as believed, c.fact_id as newcomer_id,
     c.subject || ' ' || c.predicate || ' ' || c.object as newcomer,
-    j.verdict, j.is_correction, j.judge, j.reason, j.why
+    j.verdict, j.is_correction, j.judge, j.reason, j.why,
+    c.quote as newcomer_quote, m.said_at as newcomer_said_at,
+    coalesce(r.content ->> 'judge', '') as judge_version
 from memory.judged_pairs j
 left join memory.claim_outcomes c on c.tenant_id = j.tenant_id
     and c.generation_id = j.generation_id and c.episode_id = j.episode_id and c.ref = j.claim_ref
+left join memory.messages m on m.tenant_id = c.tenant_id and m.message_id = c.message_id
+left join memory.folds o on o.tenant_id = j.tenant_id and o.generation_id = j.generation_id
+    and o.episode_id = j.episode_id
+left join memory.recipes r on r.tenant_id = o.tenant_id and r.recipe_id = o.recipe_id
 left join memory.facts believed on believed.tenant_id = j.tenant_id
     and believed.generation_id = j.generation_id and believed.fact_id = j.fact_id
     and believed.version = 1
@@ -207,13 +220,13 @@ with generation as (
     select g.generation_id from memory.generations g
     where g.tenant_id = %(tenant_id)s and g.status = 'live'
 ), related (relation, fact_id) as (
-    select 'successor', n.successor_id from memory.facts n
+    select 'successor', coalesce(n.dropped_for, n.successor_id) from memory.facts n
     where n.tenant_id = %(tenant_id)s and n.generation_id = (select generation_id from generation)
         and n.fact_id = %(fact_id)s
     union
     select 'predecessor', n.fact_id from memory.facts n
     where n.tenant_id = %(tenant_id)s and n.generation_id = (select generation_id from generation)
-        and n.successor_id = %(fact_id)s
+        and %(fact_id)s in (n.successor_id, n.dropped_for)
 )
 select r.relation, f.fact_id, f.statement, f.valid_from, f.valid_until
 from related r
@@ -263,6 +276,26 @@ select a.request_digest, a.request, a.attempt, a.is_valid, a.raw_answer,
 from memory.model_answers a
 where a.tenant_id = %(tenant_id)s and a.request_digest = any(%(request_digests)s)
 order by a.request_digest, a.attempt;
+
+-- name: requests_of_verdicts
+-- Where stored verdicts came from: the request of whichever episode asked first, the pair's number.
+-- Of pairs that read alike the one by the same judge, then the one said in the same words.
+select distinct on (p.place) p.place::integer as place, v.request_digest, v.pair_number
+from unnest(%(old_lines)s::text[], %(new_lines)s::text[], %(said_lines)s::text[],
+    %(judges)s::text[], %(verdicts)s::text[], %(corrections)s::boolean[], %(reasons)s::text[])
+    with ordinality
+    as p (old_line, new_line, said_line, judge, verdict, is_correction, reason, place)
+join memory.pair_verdicts v on v.tenant_id = %(tenant_id)s and v.verdict = p.verdict
+    and v.is_correction = p.is_correction and v.reason = p.reason
+join memory.model_answers a on a.tenant_id = v.tenant_id and a.request_digest = v.request_digest
+    and a.is_valid
+cross join lateral (
+    select split_part(split_part(a.request ->> 'user',
+        E'\npair ' || v.pair_number || E'\n', 2), E'\npair ', 1) as shown) s
+where starts_with(s.shown, p.old_line) and strpos(s.shown, E'\n' || p.new_line) > 0
+order by p.place,
+    strpos(p.judge || ' ', ' ' || a.model || ' ' || a.prompt_digest || ' ') > 0 desc,
+    strpos(s.shown, p.said_line) > 0 desc, v.recorded_at, v.pair_digest;
 
 -- name: judge_requests_of_pairs
 -- Judge requests that show both sides of one of the pairs, the earliest first.

@@ -43,8 +43,7 @@ select memory.claim_event(%(tenant_id)s, %(generation_id)s, %(version)s) as know
 -- A version is believed no more; its endpoints are corrected in the next one, or it ends for good.
 update memory.facts
 set known_time = tstzrange(lower(known_time), %(known_at)s),
-    ended_reason = coalesce(%(reason)s, ended_reason),
-    successor_id = case when %(reason)s::text is null then successor_id else %(successor_id)s end
+    dropped_reason = %(reason)s, dropped_for = %(successor_id)s
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s and fact_id = %(fact_id)s
     and version = %(version)s and upper_inf(known_time);
 
@@ -56,9 +55,7 @@ insert into memory.facts (tenant_id, generation_id, fact_id, version, subject_id
 select f.tenant_id, f.generation_id, f.fact_id, f.version + 1, %(subject_id)s, f.predicate,
     %(object_id)s, f.object_text, f.statement, f.valid_time, tstzrange(%(known_at)s, null),
     f.confidence, f.memory_category, f.tier, f.attributes, f.opened_by, f.ended_by,
-    case when f.ended_reason not in ('merged', 'invalidated', 'decayed') then f.ended_reason end,
-    case when f.ended_reason not in ('merged', 'invalidated', 'decayed') then f.successor_id end,
-    f.recipe_id, f.embedding
+    f.ended_reason, f.successor_id, f.recipe_id, f.embedding
 from memory.facts f
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
     and f.fact_id = %(fact_id)s and f.version = %(version)s;
@@ -106,7 +103,7 @@ where tenant_id = %(tenant_id)s and correction_id = %(correction_id)s and undone
 
 -- name: last_versions
 -- The latest version of some facts, believed or not.
-select distinct on (f.fact_id) f.fact_id, f.version, f.ended_reason,
+select distinct on (f.fact_id) f.fact_id, f.version, f.dropped_reason,
     upper_inf(f.known_time) as is_believed
 from memory.facts f
 where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
