@@ -170,11 +170,25 @@ def _counted(
 
 
 def _register_partitions(store: ConversationStore, tenant_id: TenantId) -> None:
-    from memory_pipeline.defs.partitions import partition_number_of, register_partitions
+    from memory_pipeline.defs.partitions import (
+        MAX_CELLS,
+        grid_size,
+        partition_number_of,
+        register_partitions,
+    )
 
     highest = store.highest_ordinals().get(tenant_id)
-    if highest is not None:
-        register_partitions(session.dagster_instance(), tenant_id, partition_number_of(highest))
+    if highest is None:
+        return
+    instance = session.dagster_instance()
+    register_partitions(instance, tenant_id, partition_number_of(highest))
+    size = grid_size(instance)
+    if size.cells > MAX_CELLS:
+        sys.stderr.write(
+            f"{size.tenants} tenants, the longest of {size.partitions} episodes, make "
+            f"{size.cells:,} partitions: beyond {MAX_CELLS:,} Dagster's pages get slow (memory and "
+            "runs do not). Keep the longest tenants in an installation of their own\n"
+        )
 
 
 def run(

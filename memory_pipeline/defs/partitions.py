@@ -24,7 +24,6 @@ __all__ = [
     "grid_size",
     "ordinals_by_tenant",
     "ordinals_of",
-    "packing_to_set",
     "parse_partition_key",
     "partition_key",
     "partition_number_of",
@@ -179,18 +178,6 @@ def grid_size(instance: DagsterInstance) -> GridSize:
         tenants=len(instance.get_dynamic_partitions(TENANT_AXIS)),
         partitions=len(instance.get_dynamic_partitions(EPISODE_AXIS)),
     )
-
-
-def packing_to_set(tenants: int, longest: int, max_cells: int = MAX_CELLS) -> int:
-    """The least `episodes_per_partition` that keeps the grid within `max_cells`.
-
-    `longest` is the number of episodes, not partitions, of the longest tenant. Raises `ValueError`
-    if there are more tenants than cells, which no packing can help.
-    """
-    if tenants > max_cells:
-        raise ValueError(f"{tenants} tenants do not fit into {max_cells} cells: shard the tenants")
-    partitions_each = min(max_cells // max(tenants, 1), MAX_PARTITION_NUMBER)
-    return max(1, -(-longest // partitions_each))
 
 
 def _episode_key(partition_number: int) -> str:

@@ -20,7 +20,7 @@ from memory_pipeline.adapters.tenant_settings import UnknownTenantError
 from memory_pipeline.cli import ingest, session
 from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.cli.walked import Walked
-from memory_pipeline.defs import resources
+from memory_pipeline.defs import partitions, resources
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline_tests.defs.scripted_walks import ScriptedWalks
 from memory_pipeline_tests.scripted import START, ScriptedExtractor
@@ -187,3 +187,18 @@ def test_one_tenants_failure_does_not_keep_the_others_from_their_turn(
 def test_a_run_of_a_tenant_without_history_is_refused(store: ConversationStore) -> None:
     with pytest.raises(UnknownTenantError, match="import its history first"):
         ingest.run(tenant="nobody")
+
+
+def test_an_import_that_makes_too_many_partitions_warns_and_goes_on(
+    store: ConversationStore,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partitions, "MAX_CELLS", 2)
+    path = export(tmp_path, "likes: tea", "likes: milk")
+    ingest.import_files(session.memory_database(), ANN, [path])
+    assert capsys.readouterr().err == ""
+    other = TenantId("bob")
+    assert ingest.import_files(session.memory_database(), other, [path]).episodes == 2
+    assert "2 tenants, the longest of 2 episodes, make 4 partitions" in capsys.readouterr().err

@@ -18,7 +18,6 @@ from memory_pipeline.defs.partitions import (
     Cell,
     grid_size,
     ordinals_of,
-    packing_to_set,
     parse_partition_key,
     partition_key,
     partition_number_of,
@@ -162,30 +161,3 @@ def test_a_range_is_the_partitions_of_one_tenant_alone(dagster_instance: Dagster
         dynamic_partitions_store=dagster_instance,
     )
     assert sorted(keys) == [partition_key("b", number) for number in range(2, 12)]
-
-
-@pytest.mark.parametrize(
-    ("tenants", "longest", "packing"),
-    [
-        (0, 0, 1),
-        (1, 100_000, 1),
-        (1, 100_001, 2),
-        (100, 1_000, 1),
-        (100, 1_001, 2),
-        (1_000, 5_000, 50),
-        (100_000, 7, 7),
-    ],
-)
-def test_the_packing_is_the_least_that_fits(tenants: int, longest: int, packing: int) -> None:
-    assert packing_to_set(tenants, longest) == packing
-
-
-@given(st.integers(1, 1000), st.integers(1, 10_000), st.integers(1000, 5000))
-def test_the_packed_grid_is_within_the_limit(tenants: int, longest: int, limit: int) -> None:
-    packing = packing_to_set(tenants, longest, limit)
-    assert tenants * partition_number_of(longest, packing) <= limit
-
-
-def test_more_tenants_than_cells_cannot_be_packed() -> None:
-    with pytest.raises(ValueError, match="shard"):
-        packing_to_set(11, 1, max_cells=10)
