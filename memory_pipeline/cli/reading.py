@@ -65,8 +65,8 @@ def facts(
     from memory_pipeline.cli.reading_tables import facts_table
     from memory_pipeline.reading.facts import read_facts
 
-    at, known = _instant("--valid-at", valid_at), _instant("--known-at", known_at)
-    with _known_failures():
+    at, known = instant("--valid-at", valid_at), instant("--known-at", known_at)
+    with known_failures():
         rows = read_facts(
             session.memory_database(),
             TenantId(tenant),
@@ -74,7 +74,7 @@ def facts(
             known_at=known,
             with_history=history,
         )
-    _print_rows(rows, as_json, lambda: facts_table(rows, with_history=history))
+    print_rows(rows, as_json, lambda: facts_table(rows, with_history=history))
 
 
 def entities(tenant: TenantOption, as_json: JsonFlag = False) -> None:
@@ -85,9 +85,9 @@ def entities(tenant: TenantOption, as_json: JsonFlag = False) -> None:
     from memory_pipeline.cli.reading_tables import entities_table
     from memory_pipeline.reading.lists import read_entities
 
-    with _known_failures():
+    with known_failures():
         rows = read_entities(session.memory_database(), TenantId(tenant))
-    _print_rows(rows, as_json, lambda: entities_table(rows))
+    print_rows(rows, as_json, lambda: entities_table(rows))
 
 
 def episodes(
@@ -106,11 +106,11 @@ def episodes(
     from memory_pipeline.reading.lists import read_episodes
 
     wanted = ["late"] * late + ["given_up"] * given_up
-    with _known_failures():
+    with known_failures():
         rows = read_episodes(
             session.memory_database(), TenantId(tenant), statuses=wanted if wanted else None
         )
-    _print_rows(rows, as_json, lambda: episodes_table(rows))
+    print_rows(rows, as_json, lambda: episodes_table(rows))
 
 
 def instructions(
@@ -125,9 +125,9 @@ def instructions(
     from memory_pipeline.cli.reading_tables import instructions_table
     from memory_pipeline.reading.lists import read_instructions
 
-    with _known_failures():
+    with known_failures():
         rows = read_instructions(session.memory_database(), TenantId(tenant), with_history=history)
-    _print_rows(rows, as_json, lambda: instructions_table(rows))
+    print_rows(rows, as_json, lambda: instructions_table(rows))
 
 
 def uncertainties(
@@ -142,9 +142,9 @@ def uncertainties(
     from memory_pipeline.cli.reading_tables import uncertainties_table
     from memory_pipeline.reading.lists import read_uncertainties
 
-    with _known_failures():
+    with known_failures():
         rows = read_uncertainties(session.memory_database(), TenantId(tenant), with_resolved=every)
-    _print_rows(rows, as_json, lambda: uncertainties_table(rows))
+    print_rows(rows, as_json, lambda: uncertainties_table(rows))
 
 
 def ledger(tenant: TenantOption, as_json: JsonFlag = False) -> None:
@@ -155,12 +155,12 @@ def ledger(tenant: TenantOption, as_json: JsonFlag = False) -> None:
     from memory_pipeline.cli.reading_tables import ledger_tables
     from memory_pipeline.reading.ledger import read_ledger
 
-    with _known_failures():
+    with known_failures():
         account = read_ledger(session.memory_database(), TenantId(tenant))
     if as_json:
-        _print_json(account.model_dump(mode="json"))
+        print_json(account.model_dump(mode="json"))
     else:
-        _print_tables(ledger_tables(account))
+        print_tables(ledger_tables(account))
     if not account.adds_up:
         raise typer.Exit(int(ExitCode.FAILED))
 
@@ -172,10 +172,10 @@ def digest(tenant: TenantOption, as_json: JsonFlag = False) -> None:
     """
     from memory_pipeline.reading.digest import digest as digest_of
 
-    with _known_failures():
+    with known_failures():
         found = digest_of(session.memory_database(), TenantId(tenant))
     if as_json:
-        _print_json({"tenant": tenant, "digest": found})
+        print_json({"tenant": tenant, "digest": found})
     else:
         sys.stdout.write(found + "\n")
 
@@ -193,12 +193,12 @@ def recipes(
     from memory_pipeline.cli.reading_tables import recipes_tables
     from memory_pipeline.reading.recipes import read_recipes
 
-    with _known_failures():
+    with known_failures():
         rows = read_recipes(session.memory_database(), TenantId(tenant) if tenant else None)
     if as_json:
-        _print_json([row.model_dump(mode="json") for row in rows])
+        print_json([row.model_dump(mode="json") for row in rows])
     else:
-        _print_tables(recipes_tables(rows))
+        print_tables(recipes_tables(rows))
 
 
 def explain(
@@ -251,27 +251,27 @@ def _explain_fact(
     from memory_pipeline.reading.explain import explain as explain_fact
     from memory_pipeline.reading.explain import find_fact
 
-    with _known_failures():
+    with known_failures():
         database = session.memory_database()
         found = find_fact(database, fact, tenant_id)
         explanation = explain_fact(database, *found, with_requests=with_requests)
     if as_json:
-        _print_json(explanation.model_dump(mode="json"))
+        print_json(explanation.model_dump(mode="json"))
     else:
         texts = request_texts(explanation.requests) if with_requests else []
-        _print_tables(explanation_tables(explanation), texts)
+        print_tables(explanation_tables(explanation), texts)
 
 
 def _explain_episode(tenant_id: TenantId, ordinal: int, as_json: bool) -> None:
     from memory_pipeline.cli.explain_tables import episode_head, request_texts
     from memory_pipeline.reading.requests import read_episode_requests
 
-    with _known_failures():
+    with known_failures():
         found = read_episode_requests(session.memory_database(), tenant_id, ordinal)
     if as_json:
-        _print_json(found.model_dump(mode="json"))
+        print_json(found.model_dump(mode="json"))
     else:
-        _print_tables(episode_head(found), request_texts(found.requests))
+        print_tables(episode_head(found), request_texts(found.requests))
 
 
 def why_not(
@@ -286,12 +286,12 @@ def why_not(
     from memory_pipeline.cli.explain_tables import traces_table
     from memory_pipeline.reading.why_not import why_not as traces_of
 
-    with _known_failures():
+    with known_failures():
         rows = traces_of(session.memory_database(), TenantId(tenant), text)
-    _print_rows(rows, as_json, lambda: traces_table(rows))
+    print_rows(rows, as_json, lambda: traces_table(rows))
 
 
-def _instant(option: str, value: str | None) -> datetime | None:
+def instant(option: str, value: str | None) -> datetime | None:
     """A date (its first instant in UTC) or an ISO instant, UTC where it names no offset."""
     if value is None:
         return None
@@ -309,7 +309,7 @@ def _instant(option: str, value: str | None) -> datetime | None:
 
 
 @contextmanager
-def _known_failures() -> Iterator[None]:
+def known_failures() -> Iterator[None]:
     from memory_pipeline.reading.scope import NotFoundError, UnreadableError
 
     try:
@@ -320,20 +320,20 @@ def _known_failures() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def _print_rows(
+def print_rows(
     rows: Sequence["Reading"], as_json: bool, table: Callable[[], "RenderableType"]
 ) -> None:
     if as_json:
-        _print_json([row.model_dump(mode="json") for row in rows])
+        print_json([row.model_dump(mode="json") for row in rows])
     else:
-        _print_tables([table()])
+        print_tables([table()])
 
 
-def _print_json(document: object) -> None:
+def print_json(document: object) -> None:
     sys.stdout.write(json.dumps(document) + "\n")
 
 
-def _print_tables(parts: Sequence["RenderableType"], texts: Sequence["Text"] = ()) -> None:
+def print_tables(parts: Sequence["RenderableType"], texts: Sequence["Text"] = ()) -> None:
     """Print tables, then texts: for a person to the width, into a file line by line as they are."""
     from memory_pipeline.cli.cells import page
 

@@ -16,11 +16,11 @@ from memory_pipeline.cli.reading import (
     KnownAtOption,
     TenantOption,
     ValidAtOption,
-    _instant,
-    _known_failures,
-    _print_json,
-    _print_rows,
-    _print_tables,
+    instant,
+    known_failures,
+    print_json,
+    print_rows,
+    print_tables,
 )
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.reading.wanted import Wanted
@@ -28,6 +28,7 @@ from memory_pipeline.reading.wanted import Wanted
 if TYPE_CHECKING:
     from memory_pipeline.adapters.postgres import Database
     from memory_pipeline.domain.embedding import Embedder
+    from memory_pipeline.domain.policy import Policy
 
 
 def register(app: typer.Typer) -> None:
@@ -40,8 +41,13 @@ def recall(
     query: Annotated[
         str, typer.Argument(help="Words, a name or a question; without one the newest.")
     ] = "",
-    limit: Annotated[int, typer.Option(help="Facts or messages at most, up to 100.")] = 8,
-    min_confidence: Annotated[float, typer.Option(help="Facts less sure are left out.")] = 0.5,
+    limit: Annotated[
+        int | None, typer.Option(help="Facts or messages at most, up to 100; else `recall_limit`.")
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(help="Facts less sure are left out; else `recall_min_confidence`."),
+    ] = None,
     valid_at: ValidAtOption = None,
     known_at: KnownAtOption = None,
     messages: Annotated[
@@ -58,37 +64,50 @@ def recall(
     Example: memory-pipeline recall --tenant acme/user_42 "where does ann live?" --limit 5
     """
     tenant_id = TenantId(tenant)
+    if messages and (valid_at is not None or known_at is not None):
+        raise CommandError(
+            "--messages goes without --valid-at and --known-at: messages are not believed",
+            ExitCode.WRONG_USAGE,
+        )
+    policy = _policy(tenant_id)
     if messages:
-        if valid_at is not None or known_at is not None:
-            raise CommandError(
-                "--messages goes without --valid-at and --known-at: messages are not believed",
-                ExitCode.WRONG_USAGE,
-            )
-        _show_messages(tenant_id, query, limit, as_json)
+        _show_messages(tenant_id, query, policy.recall_limit if limit is None else limit, as_json)
         return
     wanted = Wanted(
-        limit=limit,
-        min_confidence=min_confidence,
-        valid_at=_instant("--valid-at", valid_at),
-        known_at=_instant("--known-at", known_at),
+        limit=policy.recall_limit if limit is None else limit,
+        min_confidence=(policy.recall_min_confidence if min_confidence is None else min_confidence),
+        rrf_k=policy.recall_rrf_k,
+        anchor_similarity=policy.recall_anchor_similarity,
+        valid_at=instant("--valid-at", valid_at),
+        known_at=instant("--known-at", known_at),
         is_counted=not no_count,
     )
     _show_facts(tenant_id, query, wanted, as_json)
+
+
+def _policy(tenant_id: TenantId) -> "Policy":
+    """The tenant's settings, where it exists."""
+    from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
+
+    try:
+        return tenant_policy(session.memory_database(), tenant_id, {})
+    except UnknownTenantError as error:
+        raise CommandError(str(error)) from error
 
 
 def _show_facts(tenant_id: TenantId, query: str, wanted: Wanted, as_json: bool) -> None:
     from memory_pipeline.cli.recalling_tables import recalled_tables
     from memory_pipeline.reading.recall import recall as recall_facts
 
-    with _known_failures():
+    with known_failures():
         database = session.memory_database()
         found = recall_facts(
             database, tenant_id, query, _embedder(database, tenant_id, query), **wanted
         )
     if as_json:
-        _print_json(found.model_dump(mode="json"))
+        print_json(found.model_dump(mode="json"))
     else:
-        _print_tables(recalled_tables(found))
+        print_tables(recalled_tables(found))
         sys.stdout.write(found.context and found.context + "\n")
     _write_counts(database)
 
@@ -108,9 +127,9 @@ def _show_messages(tenant_id: TenantId, query: str, limit: int, as_json: bool) -
     from memory_pipeline.cli.recalling_tables import messages_table
     from memory_pipeline.reading.recall import recall_messages
 
-    with _known_failures():
+    with known_failures():
         rows = recall_messages(session.memory_database(), tenant_id, query, limit=limit)
-    _print_rows(rows, as_json, lambda: messages_table(rows))
+    print_rows(rows, as_json, lambda: messages_table(rows))
 
 
 def _write_counts(database: "Database") -> None:

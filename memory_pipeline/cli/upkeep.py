@@ -1,7 +1,7 @@
 """The command `upkeep`: decay, repair, insights and profiles by hand.
 
-Belongs here: arguments, tables, JSON. Does not: what a pass does (adapters/upkeep, adapters/profiles)
-and its schedule (defs/upkeep).
+Belongs here: arguments, tables, JSON. Does not: what a pass does (adapters/upkeep,
+adapters/profiles) and its schedule (defs/upkeep).
 """
 
 import json
@@ -41,6 +41,9 @@ class Done:
     remark: str = ""
 
 
+_ALL = 1_000_000
+
+
 def register(app: typer.Typer) -> None:
     """Add the command of this file."""
     app.command()(upkeep)
@@ -67,7 +70,9 @@ def upkeep(
     Example: memory-pipeline upkeep decay --tenant acme/user_42 --dry-run
     """
     if (list_merges or undo) and (which is not Pass.REPAIR or tenant is None):
-        raise CommandError("--list and --undo go with `upkeep repair --tenant T`", ExitCode.USAGE)
+        raise CommandError(
+            "--list and --undo go with `upkeep repair --tenant T`", ExitCode.WRONG_USAGE
+        )
     database = session.memory_database()
     if tenant is not None:
         _require(database, TenantId(tenant))
@@ -151,11 +156,13 @@ def _insights(database: "Database", tenants: Iterable[TenantId], dry_run: bool) 
 
 
 def _profiles(database: "Database", tenants: Iterable[TenantId], dry_run: bool) -> Iterable[Done]:
-    from memory_pipeline.adapters.profiles import count_dirty, refresh_dirty_profiles
+    from memory_pipeline.adapters.profile_store import due_tenants
+    from memory_pipeline.adapters.profiles import refresh_dirty_profiles
 
     if dry_run:
+        due = due_tenants(database, _ALL)
         for tenant_id in tenants:
-            yield Done(Pass.PROFILES, tenant_id, {"to_renew": count_dirty(database, tenant_id)})
+            yield Done(Pass.PROFILES, tenant_id, {"to_renew": due.get(tenant_id, 0)})
         return
     for report in refresh_dirty_profiles(database, tenants, is_exhaustive=True):
         counts = {
@@ -223,7 +230,7 @@ def _undo(database: "Database", tenant_id: TenantId, event: str, *, as_json: boo
     try:
         merge = undo_merge(database, tenant_id, UUID(event))
     except ValueError as error:
-        raise CommandError(f"{event!r} is no id of a merge", ExitCode.USAGE) from error
+        raise CommandError(f"{event!r} is no id of a merge", ExitCode.WRONG_USAGE) from error
     except UnknownMergeError as error:
         raise CommandError(str(error)) from error
     if as_json:

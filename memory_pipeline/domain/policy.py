@@ -51,7 +51,7 @@ class Policy(BaseModel):
     insights_per_run: int = _read(5, 1, 50, "insights kept of one run at most")
     decay_half_life_days: float = _read(90, 0.01, 36_500, "days in which relevance halves")
     decay_floor: float = _read(0.25, 0, 1, "facts of less relevance are archived; 0 keeps all")
-    recall_limit: int = _read(8, 1, 200, "facts recalled unless asked otherwise")
+    recall_limit: int = _read(8, 1, 100, "facts recalled unless asked otherwise")
     recall_min_confidence: float = _read(0.5, 0, 1, "less sure facts are not recalled")
     recall_rrf_k: int = _read(60, 1, 1_000, "k of reciprocal rank fusion")
     recall_anchor_similarity: float = _read(0.75, 0, 1, "an entity so near to a query is meant")

@@ -73,12 +73,8 @@ def read_facts(
 
 
 def _fact(row: Row, at: datetime, known_at: datetime | None) -> FactRow:
-    is_forgotten = will_be_dropped(row, known_at)
-    return FactRow(
-        **row,
-        status=status_of(row, at, known_at),
-        superseded_by=None if is_forgotten else row["successor_id"],
-    )
+    status = status_of(row, at, known_at)
+    return FactRow(**row, status=status, superseded_by=row["successor_id"])
 
 
 def status_of(row: Row, at: datetime, known_at: datetime | None = None) -> FactStatus:
@@ -95,19 +91,9 @@ def status_of(row: Row, at: datetime, known_at: datetime | None = None) -> FactS
     if has_ended(valid_until, at):
         is_superseded = (
             row["ended_reason"] == EndedReason.SUPERSEDED or row["successor_id"] is not None
-        ) and not will_be_dropped(row, known_at)
+        )
         return FactStatus.SUPERSEDED if is_superseded else FactStatus.ENDED
     return FactStatus.FUTURE if start_of(row["valid_from"]) > at else FactStatus.LIVE
-
-
-def will_be_dropped(row: Row, known_at: datetime | None) -> bool:
-    """Whether the version is believed at `known_at` but the reason it bears came only later."""
-    return (
-        row["known_until"] is not None
-        and _is_believed(row, known_at)
-        and row["ended_reason"] is not None
-        and EndedReason(row["ended_reason"]) in _DROPPED
-    )
 
 
 def _is_believed(row: Row, known_at: datetime | None) -> bool:

@@ -6,11 +6,10 @@ how it reads in a prompt (reading/context_block), counts (adapters/access_counte
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Unpack
+from typing import Any, Unpack
 from uuid import UUID
 
 from pgvector import HalfVector
-from pydantic import Field
 
 from memory_pipeline.adapters.access_counter import access_counter
 from memory_pipeline.adapters.generation_store import VectorWidthError
@@ -18,7 +17,7 @@ from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.reading.context_block import write_context
-from memory_pipeline.reading.facts import status_of, will_be_dropped
+from memory_pipeline.reading.facts import status_of
 from memory_pipeline.reading.lists import InstructionRow
 from memory_pipeline.reading.query_spans import name_spans
 from memory_pipeline.reading.recalled import (
@@ -27,7 +26,7 @@ from memory_pipeline.reading.recalled import (
     Recalled,
     RecalledFact,
 )
-from memory_pipeline.reading.scope import Reading, UnreadableError, read
+from memory_pipeline.reading.scope import UnreadableError, read
 from memory_pipeline.reading.wanted import Wanted
 from memory_pipeline.stages.sanitise import sanitise_line
 
@@ -36,16 +35,8 @@ QUERY_CHARS = 10_000
 """Characters of a query that are searched for; a longer one is cut."""
 
 
-class Ranking(Reading):
-    """How lists are made and fused. `depth` = facts of one list at most, `k` = of the fusion."""
-
-    k: int = Field(60, ge=1, le=1_000)
-    anchors: int = Field(3, ge=1, le=20)
-    anchor_similarity: float = Field(0.75, ge=0, le=1)
-    depth: int = Field(MAX_LIMIT, ge=MAX_LIMIT, le=500)
-
-
-_RANKING = Ranking()
+_ANCHORS = 3
+"""Entities whose facts make the anchor list."""
 _INSTANTS = ("valid_from", "valid_until", "known_from", "known_until")
 
 
@@ -73,8 +64,11 @@ def recall(
     words = sanitise_line(query, QUERY_CHARS)
     vector = embedder.embed([words])[0] if embedder is not None and words else None
     at = valid_at or datetime.now(UTC)
-    parameters = {
-        **_RANKING.model_dump(),
+    parameters: dict[str, Any] = {
+        "k": wanted.get("rrf_k", 60),
+        "anchor_similarity": wanted.get("anchor_similarity", 0.75),
+        "anchors": _ANCHORS,
+        "depth": MAX_LIMIT,
         "query": words,
         "spans": name_spans(words),
         "vector": None if vector is None else HalfVector(vector),
@@ -139,7 +133,7 @@ def _fact(item: Row, at: datetime, known_at: datetime | None) -> RecalledFact:
     return RecalledFact(
         **row,
         status=status_of(row, at, known_at),
-        superseded_by=None if will_be_dropped(row, known_at) else row["successor_id"],
+        superseded_by=row["successor_id"],
     )
 
 
