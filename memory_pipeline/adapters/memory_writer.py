@@ -199,6 +199,9 @@ def _write_facts(
         [r | {"embedding": _vector(vectors, r["statement"])} for r in rows if r["version"] == 1],
     )
     execute_many(connection, "insert_version", [r for r in rows if r["version"] > 1])
+    said = sorted({r["statement"] for r in rows if r["version"] == 1})
+    if said:
+        execute(connection, "note_contents", keys | {"statements": said})
 
 
 def _write_evidence(connection: RowConnection, changes: ChangeSet, keys: Row) -> None:

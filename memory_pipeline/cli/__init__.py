@@ -25,24 +25,28 @@ def _register() -> None:
         calibrate,
         demo,
         ingest,
+        insights,
         local_model,
         profiles,
         reading,
         recalling,
         report,
         server,
+        upkeep,
     )
 
     for module in (
         calibrate,
         demo,
         ingest,
+        insights,
         local_model,
         profiles,
         reading,
         recalling,
         report,
         server,
+        upkeep,
     ):
         module.register(app)
 

@@ -95,7 +95,8 @@ def profile(
 ) -> None:
     """One profile with the facts behind each sentence, built first if facts have changed.
 
-    Exit code 1 when nothing that holds is known about the entity.
+    Exit code 1 when nothing that holds is known about the entity. Where it can't be renewed, the
+    one before is shown, with a warning.
 
     Example: memory-pipeline profile vera --tenant acme/user_42
     """
@@ -104,21 +105,26 @@ def profile(
         ProfileFailedError,
         build_profile,
     )
-    from memory_pipeline.domain.model import BudgetExhaustedError
+    from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
     from memory_pipeline.reading.profiles import find_entity, read_profile
     from memory_pipeline.reading.scope import NotFoundError
 
     database, tenant_id = session.memory_database(), TenantId(tenant)
+    problem = ""
     try:
-        found = find_entity(database, tenant_id, entity)
-        build_profile(database, tenant_id, EntityId(found.entity_id))
-    except (NotFoundError, NoProfileError, ProfileFailedError) as error:
+        entity_id = EntityId(find_entity(database, tenant_id, entity).entity_id)
+        build_profile(database, tenant_id, entity_id)
+    except (NotFoundError, NoProfileError) as error:
         raise CommandError(str(error)) from error
     except BudgetExhaustedError as error:
         raise CommandError(str(error), ExitCode.BUDGET_EXHAUSTED) from error
-    row = read_profile(database, tenant_id, EntityId(found.entity_id))
+    except (ModelUnavailableError, ProfileFailedError) as error:
+        problem = str(error)
+    row = read_profile(database, tenant_id, entity_id)
     if row is None:
-        raise CommandError(f"nothing that holds is known about {found.name!r}")
+        raise CommandError(problem or f"nothing that holds is known about {entity!r}")
+    if problem:
+        sys.stderr.write(f"memory-pipeline: warning: shown as it was written before: {problem}\n")
     _print(row.model_dump(mode="json") if as_json else None, _profile_page(row))
 
 
@@ -185,11 +191,12 @@ def _profile_page(row: "ProfileRow") -> list["RenderableType"]:
         titled,
     )
 
+    state = ", facts have changed since" if row.is_stale else ""
     by = _EXTRACTIVE if row.is_extractive else f"written by {harmless(row.model or 'a model')}"
     parts: list[RenderableType] = [
         Text(f"{harmless(row.entity)} ({row.type})", "bold"),
         Text(harmless(row.text)),
-        Text(f"{by}, {row.written_at:%Y-%m-%d %H:%M} UTC", "dim"),
+        Text(f"{by}, {row.written_at:%Y-%m-%d %H:%M} UTC{state}", "dim"),
     ]
     cited = make_table("Sentence", "Stands on", "Id", "Valid")
     for sentence in row.sentences:

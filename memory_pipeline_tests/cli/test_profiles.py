@@ -175,6 +175,19 @@ def test_a_model_that_gives_no_profile_exits_with_1_and_says_why(
     assert (failure.exit_code, "no profile of 'tea'" in failure.message) == (1, True)
 
 
+def test_a_profile_that_cannot_be_renewed_is_shown_as_it_was_with_a_warning(
+    database: Database, database_url: str, server: AimedServer
+) -> None:
+    before = read_json("profile", "tea")["text"]
+    remember(database, "owns: tea", name="later")
+    server.aim = lambda _body: Fault(FaultKind.SERVER_ERROR, times=None)
+    result = run("profile", "tea", "--json")
+    assert result.exit_code == 0
+    assert "warning: shown as it was written before" in result.stderr
+    shown = json.loads(result.stdout)
+    assert (shown["text"], shown["is_stale"]) == (before, True)
+
+
 def test_the_list_holds_profiles_with_their_state_the_user_first(
     database: Database, database_url: str
 ) -> None:

@@ -68,6 +68,12 @@ values (%(tenant_id)s, %(generation_id)s, %(fact_id)s, %(version)s, %(subject_id
         where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
             and fact_id = %(fact_id)s and version = %(version)s - 1));
 
+-- name: note_contents
+-- Since when each content is known, whatever generation holds it: forgetting counts from there.
+insert into memory.fact_access (tenant_id, content_key)
+select %(tenant_id)s, md5(lower(s.statement))::uuid from unnest(%(statements)s::text[]) as s (statement)
+on conflict do nothing;
+
 -- name: yield_to_twins
 -- New facts that were kept out end as `race`: what pointed at them points at the believed twin.
 with twin as (
