@@ -10,12 +10,15 @@ from datetime import datetime
 import dagster as dg
 
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.profile_builder import BuiltProfile
 from memory_pipeline.defs.io_managers import FoldedEpisode
 from memory_pipeline.domain.fact import FactVersion
 from memory_pipeline.reading.requests import RequestShown, read_requests
 
 _SHOWN_CHARS = 30_000
 """More is behind `explain --request`: every event row is read whole by the UI."""
+
+_PROFILES_SHOWN = 5
 
 
 def episode_text(
@@ -28,6 +31,16 @@ def episode_text(
     if calls:
         entries["extracted_graphs"] = {"model_calls": dg.MetadataValue.md(_calls(calls))}
     return entries
+
+
+def profiles_table(profiles: Sequence[BuiltProfile]) -> dg.MarkdownMetadataValue:
+    """The first few profiles that a run wrote."""
+    lines = ["| entity | profile | dropped |", "|---|---|---|"]
+    lines += [
+        f"| {_cell(p.name)} | {_cell(p.text)} | {len(p.dropped)} |"
+        for p in profiles[:_PROFILES_SHOWN]
+    ]
+    return dg.MetadataValue.md("\n".join(lines)[:_SHOWN_CHARS])
 
 
 def _table(versions: Sequence[FactVersion]) -> str:

@@ -243,7 +243,7 @@ def test_an_outage_during_a_build_by_hand_is_told(
     assert due_tenants(database, 10) == {TENANT: 2}
 
 
-def test_a_little_tenant_costs_four_round_trips(
+def test_a_little_tenant_costs_five_round_trips(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenants = [TenantId(f"tenant{n}") for n in range(12)]
@@ -259,8 +259,8 @@ def test_a_little_tenant_costs_four_round_trips(
 
     monkeypatch.setattr(pool, "connection", count)
     assert len(list(refresh_dirty_profiles(database, tenants))) == 12
-    # Settings, width of vectors, claim, store.
-    assert len(round_trips) == 4 * 12
+    # Settings, width of vectors, claim, groundings, store.
+    assert len(round_trips) == 5 * 12
 
 
 def test_the_prompt_of_a_profile_holds_no_secret_and_is_stored_by_content(

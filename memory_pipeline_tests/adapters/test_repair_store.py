@@ -23,6 +23,8 @@ from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.reading.facts import FactRow, read_facts
 from memory_pipeline.reading.ledger import read_ledger
 from memory_pipeline_tests.scripted import (
+    DAY,
+    START,
     TENANT,
     ScriptedExtractor,
     daily,
@@ -31,6 +33,7 @@ from memory_pipeline_tests.scripted import (
     memory_content,
     scalar,
     scripted_workshop,
+    thread,
 )
 
 NEIGHBOUR = TenantId("acme/user_2")
@@ -169,6 +172,22 @@ def test_what_meant_the_loser_means_the_winner_and_comes_back_with_it(
     assert scalar(database_url, targets + " and redirect_to is not null", [TENANT]) == [UUID(int=1)]
     undo_merge(database, TENANT, read_merges(database, TENANT)[0].event_id)
     assert scalar(database_url, targets + " and redirect_to is not null", [TENANT]) != [UUID(int=1)]
+
+
+def test_the_losers_other_names_mean_the_winner_from_then_on(
+    database: Database, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "insert into memory.entity_aliases (tenant_id, generation_id, alias, entity_id, reason,"
+            " known_from) select tenant_id, generation_id, 'acmx', entity_id, 'stated', known_from"
+            " from memory.entities where name = 'Acme' and tenant_id = %s",
+            [TENANT],
+        )
+    repair_tenant(database, TENANT)
+    import_history(database, [thread("later", ("hires: acmx", START + 9 * DAY))])
+    fold_all(scripted_workshop(database, ScriptedExtractor()))
+    assert f"hires {winner_name(database_url)}" in names(database)
 
 
 def test_a_refused_write_leaves_everything_as_it_was(database: Database, database_url: str) -> None:

@@ -4,6 +4,7 @@ Belongs here: the question as a value, answers that need no script. Does not: HT
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,11 @@ class Asked:
         """Whether a summary is wanted."""
         return self._is_about("summar", "summar")
 
+    @property
+    def is_profile(self) -> bool:
+        """Whether the profile of an entity is wanted."""
+        return self._is_about("profile", "sentences")
+
     def wants(self, name: str) -> bool:
         """Whether the shape of the answer, or its wording, has a field whose name starts so."""
         if self.schema_name:
@@ -43,6 +49,8 @@ class Asked:
 
 Scripted = Callable[[Asked], str]
 """An answer function; it may be called from several threads at once."""
+
+_SHOWN_FACT = re.compile(r"^\[(f\d+)\] ([^|\n]+?)(?: \||$)", re.MULTILINE)
 
 EMPTY_GRAPH: dict[str, object] = {
     "entities": [],
@@ -59,7 +67,18 @@ def nothing_found(asked: Asked) -> str:
         return json.dumps({"verdicts": []})
     if asked.is_summary:
         return json.dumps({"summary": "Small talk.", "key_learnings": []})
+    if asked.is_profile:
+        return told_facts(asked)
     return json.dumps(EMPTY_GRAPH)
+
+
+def told_facts(asked: Asked) -> str:
+    """The valid profile that says each shown fact in a sentence of its own."""
+    shown = _SHOWN_FACT.findall(asked.user.partition("<<<")[2])
+    sentences = [
+        {"facts": [label], "text": f"{fact[:1].upper()}{fact[1:]}."} for label, fact in shown
+    ]
+    return json.dumps({"sentences": sentences})
 
 
 def fixed(text: str) -> Scripted:

@@ -57,7 +57,7 @@ class ExpectedAnswers:
         if asked.is_judging:
             key = "pair" if asked.wants("pair") else "index"
             return json.dumps({"verdicts": list(self._verdicts(asked.user, key))})
-        if asked.is_summary:
+        if asked.is_summary or asked.is_profile:
             return nothing_found(asked)
         said = _folded(asked.user)
         lines = [line for line in self._lines if _folded(line.text) in said]

@@ -93,6 +93,15 @@ def test_a_judge_calls_the_superseded_fact_old_and_nothing_else(expected_file: P
     assert list(verdicts[0]) == ["index", "reason", "verdict", "is_correction"]
 
 
+def test_a_profile_says_each_shown_fact_and_cites_it(expected_file: Path) -> None:
+    shown = '<<<F\n[f1] user likes tea | | "tea!"\n[f2] user lives in cork | since 2024-01-01\nF>>>'
+    profile = answers_of(expected_file, asked(shown, "entity_profile"))
+    assert profile["sentences"] == [
+        {"facts": ["f1"], "text": "User likes tea."},
+        {"facts": ["f2"], "text": "User lives in cork."},
+    ]
+
+
 def test_vectors_are_equal_for_equal_texts_and_apart_for_others() -> None:
     slot = [vector_of(f"user runs in {shoe}", 384) for shoe in ("zephyr", "zephyr", "borealis")]
     assert np.array_equal(slot[0], slot[1])

@@ -1,6 +1,7 @@
 -- name: names_held
 -- Entities that hold one of the names, as name or alias, redirects followed.
-select k.name as key, e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at, array(
+select distinct on (k.name, e.entity_id) k.name as key, e.entity_id, e.name, e.type,
+    e.memory_category, e.last_linked_at, array(
         select a.alias from memory.entity_aliases a
         where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
             and a.entity_id = e.entity_id order by a.alias) as aliases
@@ -12,8 +13,11 @@ cross join lateral (
     select a.entity_id from memory.entity_aliases a
     where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
         and a.alias = k.name) as h
+join memory.entities m on m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
+    and m.entity_id = h.entity_id
 join memory.entities e on e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.entity_id = h.entity_id and e.redirect_to is null
+    and e.entity_id = coalesce(m.redirect_to, m.entity_id) and e.redirect_to is null
+    and e.retired_at is null
 order by k.name, e.entity_id;
 
 -- name: nearest_entities
@@ -152,7 +156,7 @@ select e.entity_id, e.name, e.type, coalesce((
         as aliases
 from memory.entities e
 where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.redirect_to is null and e.name <> 'user' and e.known_from <= (
+    and e.redirect_to is null and e.retired_at is null and e.name <> 'user' and e.known_from <= (
         select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
 order by e.entity_id
 limit %(limit)s;
@@ -186,12 +190,13 @@ select e.entity_id, e.name, e.type, coalesce((
         and a.entity_id = e.entity_id and a.known_from <= (select at from known)), '{}') as aliases
 from (select entity_id from named union select entity_id from near) c
 cross join lateral (
-    select m.entity_id, m.name, m.type, m.redirect_to, m.known_from, m.embedding
+    select m.entity_id, m.name, m.type, m.redirect_to, m.retired_at, m.known_from, m.embedding
     from memory.entities m
     where m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
         and m.entity_id = c.entity_id
     limit 1) e
-where e.redirect_to is null and e.name <> 'user' and e.known_from <= (select at from known)
+where e.redirect_to is null and e.retired_at is null and e.name <> 'user'
+    and e.known_from <= (select at from known)
 order by e.entity_id in (select entity_id from named) desc,
     1 - (e.embedding <=> %(vector)s) desc nulls last, e.known_from desc, e.name, e.entity_id
 limit %(limit)s;

@@ -59,9 +59,10 @@ set bumps = d.bumps + 1,
 with due as (
     select d.generation_id, d.entity_id
     from memory.dirty_entities d
-    join memory.generations g on g.tenant_id = d.tenant_id and g.generation_id = d.generation_id
-        and g.status = 'live'
-    where d.tenant_id = %(tenant_id)s and d.bumps > 0 and d.held_at is null
+    where d.tenant_id = %(tenant_id)s and d.generation_id = (
+            select g.generation_id from memory.generations g
+            where g.tenant_id = %(tenant_id)s and g.status = 'live')
+        and d.bumps > 0 and d.held_at is null
         and (d.next_try_at is null or d.next_try_at <= statement_timestamp())
         and (d.claimed_until is null or d.claimed_until <= statement_timestamp())
     order by d.first_bumped_at, d.entity_id
@@ -72,7 +73,8 @@ set claimed_by = %(claim_id)s,
     claimed_until = statement_timestamp() + make_interval(mins => %(lease_minutes)s)
 from due
 where d.tenant_id = %(tenant_id)s and d.generation_id = due.generation_id
-    and d.entity_id = due.entity_id;
+    and d.entity_id = due.entity_id
+returning d.generation_id, d.entity_id;
 
 -- name: claim_next_profiles
 -- The next entities by id, dirty or not; of these, held, resting and claimed ones are passed by.
@@ -95,7 +97,8 @@ left join memory.dirty_entities w on w.tenant_id = e.tenant_id
 where w.held_at is null and coalesce(w.next_try_at <= statement_timestamp(), true)
     and coalesce(w.claimed_until <= statement_timestamp(), true)
 on conflict (tenant_id, generation_id, entity_id) do update
-set claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until;
+set claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until
+returning d.generation_id, d.entity_id;
 
 -- name: last_of_next_entities
 -- Where the next entities by id end; no row when there are none.
@@ -124,66 +127,71 @@ join memory.generations g on g.tenant_id = e.tenant_id and g.generation_id = e.g
     and g.status = 'live'
 where e.tenant_id = %(tenant_id)s and e.entity_id = %(entity_id)s
 on conflict (tenant_id, generation_id, entity_id) do update
-set claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until;
+set claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until
+returning d.generation_id, d.entity_id;
 
 -- name: claimed_groundings
 -- Claimed entities with their newest facts that have not ended, oldest first, and their profiles.
+with claimed as materialized (
+    select d.generation_id, d.entity_id, d.bumps, d.failed_tries, d.first_bumped_at
+    from memory.dirty_entities d
+    where d.tenant_id = %(tenant_id)s and d.generation_id = %(generation_id)s
+        and d.entity_id = any(%(entity_ids)s) and d.claimed_by = %(claim_id)s
+), ends as (
+    -- By ids given and not joined: so the server knows how many facts they have.
+    select f.subject_id as entity_id, f.fact_id, f.known_from
+    from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.subject_id = any(%(entity_ids)s) and upper_inf(f.known_time)
+        and (f.valid_until is null or f.valid_until > statement_timestamp())
+    union all
+    select f.object_id, f.fact_id, f.known_from
+    from memory.facts f
+    where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+        and f.object_id = any(%(entity_ids)s) and f.object_id is not null
+        and f.object_id <> f.subject_id and upper_inf(f.known_time)
+        and (f.valid_until is null or f.valid_until > statement_timestamp())
+), newest as (
+    select n.entity_id, n.fact_id
+    from (
+        select e.entity_id, e.fact_id, row_number() over (
+            partition by e.entity_id order by e.known_from desc, e.fact_id) as place
+        from ends e) as n
+    where n.place <= %(facts_k)s
+)
 select d.generation_id, g.profile_id, d.entity_id, d.bumps, d.failed_tries, e.name, e.type,
     e.redirect_to is not null or e.retired_at is not null or e.name = %(exempt)s as is_out_of_use,
     statement_timestamp() as observed_at,
     array(select a.alias from memory.entity_aliases a
-        where a.tenant_id = d.tenant_id and a.generation_id = d.generation_id
+        where a.tenant_id = %(tenant_id)s and a.generation_id = d.generation_id
             and a.entity_id = d.entity_id
         order by a.alias collate "C") as aliases,
     p.grounding, p.facts_digest, coalesce(p.is_extractive, false) as is_extractive,
     f.fact_id, s.name as subject, f.predicate,
     coalesce(o.name, f.object_text, f.statement) as object, lower(f.valid_time) as valid_from,
-    upper(f.valid_time) as valid_until, f.known_from,
+    f.valid_until, f.known_from,
     coalesce((f.attributes ->> 'has_stated_start')::boolean, false) as has_stated_start,
     f.memory_category, coalesce(v.quote, '') as quote
-from memory.dirty_entities d
-join memory.generations g on g.tenant_id = d.tenant_id and g.generation_id = d.generation_id
-join memory.entities e on e.tenant_id = d.tenant_id and e.generation_id = d.generation_id
+from claimed d
+join memory.generations g on g.tenant_id = %(tenant_id)s and g.generation_id = d.generation_id
+join memory.entities e on e.tenant_id = %(tenant_id)s and e.generation_id = d.generation_id
     and e.entity_id = d.entity_id
-left join memory.profiles p on p.tenant_id = d.tenant_id and p.generation_id = d.generation_id
+left join memory.profiles p on p.tenant_id = %(tenant_id)s and p.generation_id = d.generation_id
     and p.entity_id = d.entity_id
-left join lateral (
-    select u.fact_id, u.subject_id, u.predicate, u.object_id, u.object_text, u.statement,
-        u.valid_time, u.known_from, u.attributes, u.memory_category
-    from (
-        (select f.fact_id, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
-            f.valid_time, lower(f.known_time) as known_from, f.attributes, f.memory_category
-        from memory.facts f
-        where f.tenant_id = d.tenant_id and f.generation_id = d.generation_id
-            and f.subject_id = d.entity_id and upper_inf(f.known_time)
-            and (upper_inf(f.valid_time) or upper(f.valid_time) > statement_timestamp())
-        order by lower(f.known_time) desc, f.fact_id
-        limit %(facts_k)s)
-        union
-        (select f.fact_id, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
-            f.valid_time, lower(f.known_time), f.attributes, f.memory_category
-        from memory.facts f
-        where f.tenant_id = d.tenant_id and f.generation_id = d.generation_id
-            and f.object_id = d.entity_id and upper_inf(f.known_time)
-            and (upper_inf(f.valid_time) or upper(f.valid_time) > statement_timestamp())
-        order by lower(f.known_time) desc, f.fact_id
-        limit %(facts_k)s)
-    ) as u
-    order by u.known_from desc, u.fact_id
-    limit %(facts_k)s
-) as f on true
-left join memory.entities s on s.tenant_id = d.tenant_id and s.generation_id = d.generation_id
+left join newest n on n.entity_id = d.entity_id
+left join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = d.generation_id
+    and f.fact_id = n.fact_id and upper_inf(f.known_time)
+left join memory.entities s on s.tenant_id = %(tenant_id)s and s.generation_id = d.generation_id
     and s.entity_id = f.subject_id
-left join memory.entities o on o.tenant_id = d.tenant_id and o.generation_id = d.generation_id
+left join memory.entities o on o.tenant_id = %(tenant_id)s and o.generation_id = d.generation_id
     and o.entity_id = f.object_id
 left join lateral (
     select w.quote from memory.fact_evidence w
-    where w.tenant_id = d.tenant_id and w.generation_id = d.generation_id
+    where w.tenant_id = %(tenant_id)s and w.generation_id = d.generation_id
         and w.fact_id = f.fact_id and w.kind in ('asserted', 'corrected')
     order by w.kind, w.claim_ref, w.episode_id
     limit 1
 ) as v on true
-where d.tenant_id = %(tenant_id)s and d.claimed_by = %(claim_id)s
 order by d.first_bumped_at, d.entity_id, f.known_from, f.fact_id;
 
 -- name: names_of_user

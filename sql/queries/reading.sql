@@ -86,7 +86,7 @@ from memory.entities e
 left join uses u using (entity_id)
 left join other_names n using (entity_id)
 where e.tenant_id = %(tenant_id)s and e.generation_id = (select generation_id from generation)
-    and e.redirect_to is null
+    and e.redirect_to is null and e.retired_at is null
 order by e.name <> 'user', e.name collate "C", e.type, e.known_from, e.entity_id;
 
 -- name: read_episodes

@@ -21,6 +21,6 @@ from memory.profiles p
 join memory.generations g on g.tenant_id = p.tenant_id and g.generation_id = p.generation_id
     and g.status = 'live'
 join memory.entities e on e.tenant_id = p.tenant_id and e.generation_id = p.generation_id
-    and e.entity_id = p.entity_id and e.redirect_to is null
+    and e.entity_id = p.entity_id and e.redirect_to is null and e.retired_at is null
 where p.tenant_id = %(tenant_id)s and p.retired_at is null
 order by e.name <> 'user', e.name collate "C", e.type, e.known_from, e.entity_id;
