@@ -5,7 +5,8 @@ anything (memory_writer) and reading for people (reading).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -13,14 +14,18 @@ from pgvector import HalfVector
 from psycopg import Cursor
 from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.known_lists import (
+    ask_known,
+    ask_relevant,
+    known_lists,
+    own_words,
+)
 from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute, execute_many
 from memory_pipeline.domain.changes import GenerationHead, MemoryState
 from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import (
     EntityType,
-    KnownEntity,
-    KnownFact,
     KnownLists,
     MemoryCategory,
     Tier,
@@ -38,7 +43,6 @@ from memory_pipeline.domain.plan import OBSERVER
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.name_folding import initials_of
 from memory_pipeline.stages.resolve import HeldEntity, NameIndex, lookup_keys, user_entity
-from memory_pipeline.stages.spoken_names import spoken_names
 
 _USER_KEY = "user"
 _ACRONYM = 6
@@ -57,8 +61,6 @@ EXTRACTED = "extracted_graphs"
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Unit vectors of texts, in order."""
-
-_OWN_CHARS = 2_000
 
 Stored = dict[EpisodeId, tuple[str, Any]]
 """(input digest, payload) of stored extractions, by episode."""
@@ -79,10 +81,11 @@ class MemoryStore:
         self._generation_id = generation_id
         self._keys: dict[str, Any] = {"tenant_id": tenant_id, "generation_id": generation_id}
         self._user_id = user_entity(tenant_id).entity_id
+        self._unsaved: list[Row] = []
 
     def head(self) -> GenerationHead:
         """Where the generation stands now."""
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._saving_reads() as connection:
             cursor = execute(connection, "generation_head", self._keys)
         return self._head(cursor.fetchone())
 
@@ -118,7 +121,7 @@ class MemoryStore:
                 "stored_extractions",
                 keys | {"episode_ids": [w.episode_id for w in windows]},
             )
-            cursors = [_ask_known(connection, keys, window, policy) for window in windows]
+            cursors = [ask_known(connection, keys, window, policy) for window in windows]
         if self._head(head.fetchone()).folded_count < boundary:
             raise UnfoldedStrideError
         row = names.fetchone()
@@ -126,7 +129,7 @@ class MemoryStore:
         found = [(entities.fetchall(), facts.fetchall()) for entities, facts in cursors]
         self._prefer_nearest(windows, policy, keys, embed, found)
         known = [
-            _known_lists(entities[: policy.known_entities], facts[: policy.known_facts], user_names)
+            known_lists(entities[: policy.known_entities], facts[: policy.known_facts], user_names)
             for entities, facts in found
         ]
         return known, _stored(stored.fetchall())
@@ -150,10 +153,10 @@ class MemoryStore:
         }
         if not full:
             return
-        vectors = embed([_own_words(windows[index]) for index in full])
+        vectors = embed([own_words(windows[index]) for index in full])
         with self._database.tenant_reads(self._tenant_id) as connection:
             asked = [
-                _ask_relevant(connection, keys, windows[index], vector, full[index])
+                ask_relevant(connection, keys, windows[index], vector, full[index])
                 for index, vector in zip(full, vectors, strict=True)
             ]
         for index, (entities, facts) in zip(full, asked, strict=True):
@@ -165,23 +168,40 @@ class MemoryStore:
     def store_extractions(self, rows: Sequence[Row]) -> None:
         """Keep extractions (episode_id, input_digest, payload), so that none is made twice.
 
-        Does not wait for the disk: what a crash of the machine takes is made again, equal.
+        They are written with the fold's next read, which saves waiting for them alone; what a
+        crash before it takes is made again, equal, out of the answers, which are stored.
         """
+        self._unsaved += [
+            self._keys | {**row, "stage": EXTRACTED, "payload": Jsonb(row["payload"])}
+            for row in rows
+        ]
+
+    def save(self) -> None:
+        """Write now the extractions that no read of a fold has taken along."""
+        if self._unsaved:
+            with self._saving_reads():
+                pass
+
+    @contextmanager
+    def _saving_reads(self) -> Iterator[RowConnection]:
+        """Reads in one round trip, which writes the extractions that are not saved yet.
+
+        Does not wait for the disk.
+        """
+        if not self._unsaved:
+            with self._database.tenant_reads(self._tenant_id) as connection:
+                yield connection
+            return
         with self._database.tenant_pipeline(self._tenant_id) as connection:
             execute(connection, "without_waiting_for_disk")
-            execute_many(
-                connection,
-                "upsert_stage_output",
-                [
-                    self._keys | {**row, "stage": EXTRACTED, "payload": Jsonb(row["payload"])}
-                    for row in rows
-                ],
-            )
+            execute_many(connection, "upsert_stage_output", self._unsaved)
+            yield connection
+        self._unsaved = []
 
     def name_index(self, names: Sequence[str]) -> NameIndex:
         """Exact holders of the names, with the head of the generation they were read at."""
         keys = list(dict.fromkeys(key for name in names for key in lookup_keys(name)))
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._saving_reads() as connection:
             head = execute(connection, "generation_head", self._keys)
             held = execute(connection, "names_held", self._keys | {"keys": [*keys, _USER_KEY]})
         holders: dict[str, list[Entity]] = defaultdict(list)
@@ -288,61 +308,6 @@ def _stored(rows: Sequence[Row]) -> Stored:
     return {EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"]) for row in rows}
 
 
-def _own_words(window: Window) -> str:
-    """What stands for a window where nearness counts: what the user says, cut."""
-    return " ".join(m.text for m in window.own_messages())[:_OWN_CHARS] or window.thread_id
-
-
-def _ask_known(
-    connection: RowConnection, keys: Row, window: Window, policy: Policy
-) -> tuple[Cursor[Row], Cursor[Row]]:
-    """All known entities and facts, or more of them than are shown, in no order."""
-    asked = keys | {"at": window.started_at}
-    return (
-        execute(connection, "known_entities", asked | {"limit": policy.known_entities + 1}),
-        execute(connection, "known_facts", asked | {"limit": policy.known_facts + 1}),
-    )
-
-
-def _ask_relevant(
-    connection: RowConnection,
-    keys: Row,
-    window: Window,
-    vector: Sequence[float],
-    limits: tuple[int | None, int | None],
-) -> tuple[Cursor[Row] | None, Cursor[Row] | None]:
-    """The known entities and facts that are most to a window's point; no limit, not asked."""
-    asked = keys | {
-        "spoken": spoken_names("\n".join(m.text for m in window.messages)),
-        "at": window.started_at,
-        "vector": HalfVector(list(vector)),
-    }
-    cursors = [
-        execute(connection, name, asked | {"limit": limit, "compared": 2 * limit})
-        if limit is not None
-        else None
-        for name, limit in zip(("relevant_entities", "relevant_facts"), limits, strict=True)
-    ]
-    return cursors[0], cursors[1]
-
-
-def _known_lists(
-    entities: Sequence[Row], facts: Sequence[Row], user_names: tuple[str, ...]
-) -> KnownLists:
-    return KnownLists(
-        entities=tuple(
-            sorted(map(_known_entity, entities), key=lambda e: (e.name, str(e.entity_id)))
-        ),
-        facts=tuple(
-            sorted(
-                (KnownFact.model_validate(row) for row in facts),
-                key=lambda f: (f.subject, f.predicate, f.object, str(f.fact_id)),
-            )
-        ),
-        user_names=user_names,
-    )
-
-
 def _objects(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:
     return {
         "subjects": [c.subject_id for c in claims],
@@ -358,15 +323,6 @@ def _entity(row: Row) -> Entity:
         type=EntityType(row["type"]),
         memory_category=MemoryCategory(row["memory_category"]),
         last_linked_at=row["last_linked_at"],
-        aliases=tuple(row["aliases"]),
-    )
-
-
-def _known_entity(row: Row) -> KnownEntity:
-    return KnownEntity(
-        entity_id=EntityId(row["entity_id"]),
-        name=row["name"],
-        type=EntityType(row["type"]),
         aliases=tuple(row["aliases"]),
     )
 

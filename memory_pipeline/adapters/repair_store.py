@@ -38,6 +38,7 @@ from memory_pipeline.stages.resolve import user_entity
 from memory_pipeline.stages.walk import StalePlanError
 
 _STALE_PLAN = "MP001"
+_ENDS = ("subject_id", "object_id")
 _MOST_PLANS = 4
 """Plans of one repair, the first and its remakes, when memory moves under it."""
 
@@ -210,6 +211,9 @@ def _apply(database: Database, tenant_id: TenantId, head: _Head, planned: Repair
             _record(connection, keys, "retire", {"entity": _shown(entity)})
         dirty = {m.winner.entity_id for m in repairs.merges}
         dirty |= {e for m in facts.moved for e in (m.subject_id, m.object_id) if e}
+        closed = [before[c.fact_id] for c in facts.closed if c.fact_id in before]
+        dirty |= {row[end] for row in closed for end in _ENDS if row[end] is not None}
+        dirty -= set(repairs.winner_of())
         execute_many(
             connection, "bump_dirty", [keys | {"entity_id": e} for e in sorted(dirty, key=str)]
         )
@@ -305,4 +309,6 @@ def _take_apart(connection: RowConnection, keys: Row, content: Mapping[str, Any]
     ]
     execute_many(connection, "close_repaired", back)
     execute_many(connection, "insert_repaired", back)
-    execute_many(connection, "bump_dirty", [keys | {"entity_id": e} for e in (loser_id, winner_id)])
+    ends = {UUID(row[end]) for row in given_back.values() for end in _ENDS if row[end]}
+    dirty = sorted({loser_id, winner_id} | ends, key=str)
+    execute_many(connection, "bump_dirty", [keys | {"entity_id": e} for e in dirty])

@@ -96,19 +96,20 @@ def test_a_fold_without_claims_waits_twice(database: Database, tmp_path: Path) -
     assert turns_of_fold(database, tmp_path / "trace", ("what now?",)) == (1, 1)
 
 
-def test_a_walk_waits_twice_for_an_episode_that_it_has_taken(
+def test_a_walk_waits_once_for_an_episode_that_it_has_taken(
     database: Database, tmp_path: Path
 ) -> None:
-    # What the extraction is shown, and keeping what it gave; episodes are taken many at once.
+    # What the extraction is shown; what it gave is kept with the fold's first read, and episodes
+    # are taken many at once.
     with (
         walk_behind(database, KNOWN, TWELVE_CLAIMS) as walk,
         traced(database, tmp_path / "trace") as wire,
     ):
         next(walk)
-        assert wire.turns() == 2
+        assert wire.turns() == 1
 
 
-def test_an_episode_waits_six_times_at_most_beside_keeping_its_extraction(
+def test_an_episode_waits_six_times_at_most_keeping_its_extraction_included(
     database: Database, tmp_path: Path
 ) -> None:
     with (
@@ -117,10 +118,7 @@ def test_an_episode_waits_six_times_at_most_beside_keeping_its_extraction(
     ):
         walked = next(walk)
         assert fold_episode(database, walked) is not None
-        assert wire.turns() - _KEEPING == 6
-
-
-_KEEPING = 1
+        assert wire.turns() == 6
 
 
 def test_statements_that_go_alone_are_counted_one_by_one(

@@ -249,3 +249,28 @@ order by e.tenant_id;
 -- The highest arrival number of each tenant, for the partition grid.
 select tenant_id, max(ordinal) as ordinal from memory.episodes
 group by tenant_id order by tenant_id;
+
+-- name: settle_session
+-- A session that waits in silence stays, and one whose machine was lost is dropped soon.
+select set_config('idle_session_timeout', '0', false),
+    set_config('tcp_keepalives_idle', '30', false),
+    set_config('tcp_keepalives_interval', '10', false),
+    set_config('tcp_keepalives_count', '3', false),
+    set_config('application_name', %(name)s, false);
+
+-- name: try_work_lock
+-- One process at a time for one work on one tenant, until its session ends.
+select pg_try_advisory_lock(hashtextextended('memory work:' || %(work)s || ':' || %(tenant_id)s, 0))
+    as is_held;
+
+-- name: holder_of_work_lock
+-- The session that is at work on the tenant.
+select a.application_name as name, a.backend_start as since
+from pg_locks l
+join pg_stat_activity a on a.pid = l.pid
+cross join (
+    select hashtextextended('memory work:' || %(work)s || ':' || %(tenant_id)s, 0) as key) k
+where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.classid = (((k.key >> 32) & 4294967295)::bigint)::oid
+    and l.objid = ((k.key & 4294967295)::bigint)::oid;

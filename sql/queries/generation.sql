@@ -37,6 +37,17 @@ update memory.generations set recipe_id = %(recipe_id)s
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
     and recipe_id <> %(recipe_id)s;
 
+-- name: adopt_profile
+-- A generation that nothing was folded into holds no vectors: another embedding model may begin it.
+update memory.generations g set profile_id = %(profile_id)s
+where g.tenant_id = %(tenant_id)s and g.generation_id = %(generation_id)s and g.folded_count = 0
+    and not exists (
+        select from memory.entities e
+        where e.tenant_id = g.tenant_id and e.generation_id = g.generation_id)
+    and not exists (
+        select from memory.facts f
+        where f.tenant_id = g.tenant_id and f.generation_id = g.generation_id);
+
 -- name: stored_vector_width
 -- Dimensions of the stored vectors, as declared in the schema.
 select atttypmod as dimensions from pg_attribute

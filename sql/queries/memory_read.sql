@@ -13,11 +13,17 @@ cross join lateral (
     select a.entity_id from memory.entity_aliases a
     where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
         and a.alias = k.name) as h
-join memory.entities m on m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
-    and m.entity_id = h.entity_id
-join memory.entities e on e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.entity_id = coalesce(m.redirect_to, m.entity_id) and e.redirect_to is null
-    and e.retired_at is null
+cross join lateral (
+    select coalesce(m.redirect_to, m.entity_id) as entity_id from memory.entities m
+    where m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
+        and m.entity_id = h.entity_id
+    limit 1) as meant
+cross join lateral (
+    select w.entity_id, w.name, w.type, w.memory_category, w.last_linked_at
+    from memory.entities w
+    where w.tenant_id = %(tenant_id)s and w.generation_id = %(generation_id)s
+        and w.entity_id = meant.entity_id and w.redirect_to is null and w.retired_at is null
+    limit 1) as e
 order by k.name, e.entity_id;
 
 -- name: nearest_entities

@@ -14,6 +14,7 @@ from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.tenant_walk import MissingExtractionError
+from memory_pipeline.adapters.work_lock import TenantBusyError, hold_work_lock
 from memory_pipeline.adapters.workshop import configured_recipe
 from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
@@ -34,7 +35,7 @@ from memory_pipeline.stages.ports import ExtractionError
 
 FOLD_IO = "fold_io"
 _COMMITTED = frozenset({"done", "skipped", "given_up"})
-_DEFERRED = (OutOfOrderError, ExtractionError, MissingExtractionError)
+_DEFERRED = (OutOfOrderError, ExtractionError, MissingExtractionError, TenantBusyError)
 """Errors of one tenant that leave the others of a box to go on."""
 
 STAGES = ("extracted_graphs", "resolved_entities", "distinct_claims", "judged_claims", "facts")
@@ -112,8 +113,14 @@ class _Report:
         try:
             for tenant_id, ordinals in self._wanted.items():
                 try:
-                    walk = self._walks.walk(tenant_id)
-                    yield from walk.walk(ordinals, may_extract=may_extract)
+                    with hold_work_lock(
+                        self._walks.database().url,
+                        tenant_id,
+                        "walk",
+                        on_wait=self._context.log.info,
+                    ):
+                        walk = self._walks.walk(tenant_id)
+                        yield from walk.walk(ordinals, may_extract=may_extract)
                 except _DEFERRED as error:
                     deferred.append(str(error))
             if deferred:
