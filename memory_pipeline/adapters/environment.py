@@ -3,9 +3,14 @@
 Belongs here: names, defaults, parsing. Does not: what the values are used for.
 """
 
+import difflib
 import math
 import os
 from pathlib import Path
+
+from pydantic import ValidationError
+
+from memory_pipeline.domain.policy import PolicyError, make_policy, setting_names
 
 DATABASE_URL = "MEMORY_DATABASE_URL"
 DAGSTER_URL = "MEMORY_DAGSTER_DATABASE_URL"
@@ -59,13 +64,34 @@ def event_text() -> str:
 def setting_overrides() -> dict[str, str]:
     """Settings from the environment: `MEMORY_SETTING_CONTEXT_STRIDE=20` and the like.
 
-    A name that is no setting is among them too, for `make_policy` to refuse.
+    Raises `EnvironmentValueError` naming the variable that is no setting or out of range.
     """
-    return {
-        name.removeprefix(SETTING_PREFIX).lower(): value
-        for name, value in os.environ.items()
-        if name.startswith(SETTING_PREFIX)
-    }
+    variables = sorted(name for name in os.environ if name.startswith(SETTING_PREFIX))
+    found = {name.removeprefix(SETTING_PREFIX).lower(): os.environ[name] for name in variables}
+    faults = [
+        f"{SETTING_PREFIX}{name.upper()}: {fault}"
+        for name, value in found.items()
+        if (fault := _fault_of(name, value))
+    ]
+    if faults:
+        raise EnvironmentValueError("; ".join(faults))
+    return found
+
+
+def _fault_of(name: str, value: str) -> str:
+    """What is wrong with a setting, "" when nothing is."""
+    known = (*setting_names("write"), *setting_names("read"))
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f"; did you mean {SETTING_PREFIX}{near[0].upper()}?" if near else ""
+        return f"no such setting{meant}"
+    try:
+        make_policy({name: value})
+    except PolicyError as error:
+        cause = error.__cause__
+        is_told = isinstance(cause, ValidationError)
+        return f"{cause.errors()[0]['msg'] if is_told else error}, got {value!r}"
+    return ""
 
 
 def api_key() -> str | None:

@@ -5,7 +5,7 @@ Belongs here: opening the live generation, checking that vectors fit. Does not: 
 
 from psycopg.types.json import Jsonb
 
-from memory_pipeline.adapters.postgres import Database, execute
+from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute
 from memory_pipeline.domain.embedding import Embedder, find_profile
 from memory_pipeline.domain.ids import GenerationId, TenantId, derive_id
 from memory_pipeline.domain.recipe import Recipe
@@ -34,7 +34,7 @@ def open_live_generation(
     """The tenant's live generation, made when there is none; later episodes follow `recipe`.
 
     Raises `VectorWidthError` when the generation's vectors come from another embedding profile:
-    a generation never mixes two (spec R5).
+    a generation never mixes two (spec R5). One that holds nothing yet takes the new profile.
     """
     profile = find_profile(embedder.profile_id, embedder.dimensions)
     first = GenerationId(derive_id("generation", tenant_id, "1"))
@@ -50,15 +50,24 @@ def open_live_generation(
                 connection, "insert_first_generation", keys | {"profile_id": profile.profile_id}
             )
             return first
-        if live["profile_id"] != profile.profile_id:
+        generation_id = GenerationId(live["generation_id"])
+        of_live = keys | {"generation_id": generation_id}
+        if live["profile_id"] != profile.profile_id and not _adopt_profile(
+            connection, of_live | {"profile_id": profile.profile_id}
+        ):
             raise VectorWidthError(
                 f"tenant {tenant_id}'s memory holds vectors of {live['profile_id']}, the "
                 f"configured embedding model is {profile.profile_id}: set MEMORY_EMBEDDING_MODEL "
                 "to the former, or rebuild the memory"
             )
-        generation_id = GenerationId(live["generation_id"])
-        execute(connection, "adopt_recipe", keys | {"generation_id": generation_id})
+        execute(connection, "adopt_recipe", of_live)
     return generation_id
+
+
+def _adopt_profile(connection: RowConnection, keys: Row) -> bool:
+    """Whether the generation holds no vector yet, so that its profile could be changed."""
+    execute(connection, "lock_tenant", keys)
+    return execute(connection, "adopt_profile", keys).rowcount > 0
 
 
 def live_generation(database: Database, tenant_id: TenantId) -> GenerationId | None:

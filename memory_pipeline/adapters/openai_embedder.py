@@ -4,6 +4,7 @@ Belongs here: batches, vector width, unit length. Does not: retries and limits (
 keeping vectors (adapters/answer_store).
 """
 
+import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,6 +72,7 @@ class OpenAiEmbedder:
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One unit-length vector for each text, in the order given; no texts, no request.
 
+        A text that the server refuses for what it says gets a vector that is like no other.
         Raises as `OpenAiChatModel.complete` does.
         """
         distinct = list(dict.fromkeys(_embeddable(text) for text in texts))
@@ -111,12 +113,17 @@ class OpenAiEmbedder:
             outcome = self._ask(body, texts)
             if not isinstance(outcome, Failure):
                 learn(self.endpoint, self.model, abilities)
-                return [self._unit(vector) for vector in outcome]
+                return [
+                    self._unit(vector, text) for vector, text in zip(outcome, texts, strict=True)
+                ]
             next_try = None
             if outcome.kind is FailureKind.UNSUPPORTED:
                 next_try = lesser(abilities, outcome, body)
             if next_try is None and outcome.kind in _MAY_BE_TOO_MUCH and len(texts) > 1:
                 return self._halved(texts, abilities)
+            if outcome.kind is FailureKind.CONTENT:
+                log.warning("%s: a vector without meaning stands in", outcome.summary)
+                return [self._stand_in(text) for text in texts]
             if next_try is None:
                 raise self._final(outcome)
             log.info("%s: asking again with less", outcome.summary)
@@ -143,7 +150,10 @@ class OpenAiEmbedder:
         outcome: Reply[_READ] | Failure | None = None
         try:
             outcome = self._caller.post(
-                "/embeddings", body, lambda response: _read(response, len(texts))
+                "/embeddings",
+                body,
+                lambda response: _read(response, len(texts)),
+                on_unread=lambda: self.budget.charge_unread(reservation),
             )
         finally:
             if not isinstance(outcome, Reply):
@@ -154,7 +164,7 @@ class OpenAiEmbedder:
         self.budget.settle(reservation, usage)
         return vectors
 
-    def _unit(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _unit(self, vector: NDArray[np.float64], text: str) -> NDArray[np.float64]:
         if len(vector) != self._dimensions:
             raise ModelConfigurationError(
                 f"{self.model} at {self.endpoint.base_url} gives vectors of {len(vector)} "
@@ -163,10 +173,21 @@ class OpenAiEmbedder:
             )
         length = float(np.linalg.norm(vector))
         if length == 0.0:
-            # A text without meaning to the model; any fixed direction will do.
-            vector, length = np.eye(1, self._dimensions)[0], 1.0
+            return self._stand_in(text)
         # Single precision, so that a kept vector and a fresh one are the same to the last bit.
         return (vector / length).astype(np.float32).astype(np.float64)
+
+    def _stand_in(self, text: str) -> NDArray[np.float64]:
+        """The vector of a text without meaning to the model, or refused for what it says.
+
+        A direction of its own, far from all others: two such texts must not seem alike.
+        """
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        vector = np.random.default_rng(seed).standard_normal(self._dimensions)
+        unit: NDArray[np.float64] = (
+            (vector / np.linalg.norm(vector)).astype(np.float32).astype(np.float64)
+        )
+        return unit
 
     def _final(self, failure: Failure) -> RuntimeError:
         if failure.kind is FailureKind.QUOTA:

@@ -22,7 +22,7 @@ from memory_pipeline.adapters.models.abilities import (
 from memory_pipeline.adapters.models.budget import Budget
 from memory_pipeline.adapters.models.calls import Caller, Reply
 from memory_pipeline.adapters.models.encodable import encodable
-from memory_pipeline.adapters.models.endpoint import Endpoint
+from memory_pipeline.adapters.models.endpoint import Endpoint, UnansweredRequestError
 from memory_pipeline.adapters.models.failures import Failure, FailureKind
 from memory_pipeline.adapters.models.replies import ChatReply, read_chat
 from memory_pipeline.domain.model import BudgetExhaustedError, ModelAnswer, ModelRequest
@@ -34,6 +34,10 @@ log = logging.getLogger(__name__)
 SCHEMA_WORDING: Final = "schema_in_words.v1.md"
 TOO_LONG: Final = "context_length_exceeded"
 """Why an answer ended, where the request or its answer is too long for the model."""
+NO_ANSWER: Final = "no_choices"
+"""Why an answer is empty, where the server never gave a choice."""
+_PROBE_SYSTEM: Final = "Answer in the form asked for, with nothing in it."
+_PROBE_USER: Final = "Hello."
 
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 _CUT_OFF: Final = frozenset({"length", "max_tokens"})
@@ -59,10 +63,13 @@ class OpenAiChatModel:
         """The answer to one request, its shape enforced as far as the server can.
 
         A text that the server refuses for what it says or for its length is an empty answer with
-        the reason in `finish_reason`, so that one such episode stops no run; an answer that a
-        limit in length ended or prevented is marked (stages/length_limit). Raises
-        `ModelUnavailableError`, `BudgetExhaustedError` and `ModelConfigurationError` (key,
-        address or model name are wrong).
+        the reason in `finish_reason`, so that one such episode stops no run, and so is one without
+        a choice; an answer that a limit in length ended or prevented is marked
+        (stages/length_limit).
+
+        Raises `ModelUnavailableError`, as `UnansweredRequestError` when the endpoint answers a
+        harmless request of the same form and never this one, `BudgetExhaustedError` and
+        `ModelConfigurationError` (key, address or model name are wrong).
         """
         abilities = learned(self.endpoint, request.model)
         while True:
@@ -71,18 +78,14 @@ class OpenAiChatModel:
             if isinstance(outcome, ModelAnswer):
                 learn(self.endpoint, request.model, abilities)
                 return outcome
-            if outcome.kind is FailureKind.CONTENT:
-                log.warning("%s", outcome.summary)
-                return ModelAnswer(text="", finish_reason=outcome.code)
-            if outcome.kind is FailureKind.LENGTH:
-                log.warning("%s", outcome.summary)
-                words = f"the context length is not enough: {outcome.summary}; {_ADVICE}"
-                return ModelAnswer(text=mark_length("", words), finish_reason=TOO_LONG)
+            empty = _without_text(outcome)
+            if empty is not None:
+                return empty
             next_try = None
             if outcome.kind is FailureKind.UNSUPPORTED:
                 next_try = lesser(abilities, outcome, body)
             if next_try is None:
-                raise self._final(outcome)
+                return self._last_try(request, abilities, outcome)
             level = logging.INFO if next_try.form is abilities.form else logging.WARNING
             log.log(level, "%s: asking again with less", outcome.summary)
             abilities = next_try
@@ -90,6 +93,31 @@ class OpenAiChatModel:
     def close(self) -> None:
         """Close the connections to the endpoint."""
         self._caller.close()
+
+    def _last_try(
+        self, request: ModelRequest, abilities: Abilities, failure: Failure
+    ) -> ModelAnswer:
+        """The answer to one more try, when the endpoint answers others; else what `failure` means.
+
+        An outage may have ended in between: at fault is only a text that fails again then.
+        """
+        if failure.kind not in (FailureKind.PASSING, FailureKind.UNSUPPORTED):
+            raise self._final(failure)
+        probe = request.model_copy(update={"system": _PROBE_SYSTEM, "user": _PROBE_USER})
+        body = chat_body(probe, self.endpoint, abilities)
+        if isinstance(self._ask(probe, body, is_single=True), Failure):
+            raise self._final(failure)
+        again = self._ask(request, chat_body(request, self.endpoint, abilities), is_single=True)
+        if isinstance(again, ModelAnswer):
+            return again
+        empty = _without_text(again)
+        if empty is not None:
+            return empty
+        if again.kind not in (FailureKind.PASSING, FailureKind.UNSUPPORTED):
+            raise self._final(again)
+        raise UnansweredRequestError(
+            f"{failure.summary}; it answers other requests, so this one's text is at fault"
+        )
 
     def _ask_with_room(self, request: ModelRequest, body: dict[str, Any]) -> ModelAnswer | Failure:
         """As `_ask`; without a limit where prompt and longest answer are too long together."""
@@ -99,14 +127,22 @@ class OpenAiChatModel:
             return self._ask(request, without) if without != body else outcome
         return outcome
 
-    def _ask(self, request: ModelRequest, body: dict[str, Any]) -> ModelAnswer | Failure:
+    def _ask(
+        self, request: ModelRequest, body: dict[str, Any], *, is_single: bool = False
+    ) -> ModelAnswer | Failure:
         expected = sum(estimate_tokens(message["content"]) for message in body["messages"])
         if "response_format" in body:
             expected += estimate_tokens(json.dumps(body["response_format"]))
         reservation = self.budget.reserve(request.model, expected, request.max_tokens)
         outcome: Reply[ChatReply] | Failure | None = None
         try:
-            outcome = self._caller.post("/chat/completions", body, read_chat)
+            outcome = self._caller.post(
+                "/chat/completions",
+                body,
+                read_chat,
+                on_unread=lambda: self.budget.charge_unread(reservation),
+                is_single=is_single,
+            )
         finally:
             if not isinstance(outcome, Reply):
                 self.budget.release(reservation)
@@ -127,6 +163,21 @@ class OpenAiChatModel:
         if failure.kind is FailureKind.QUOTA:
             return BudgetExhaustedError(f"{failure.summary}; this run spent {self.budget.spent}")
         return failure.to_error()
+
+
+def _without_text(failure: Failure) -> ModelAnswer | None:
+    """The empty answer that a refusal of this one text amounts to; None for other failures."""
+    if failure.kind is FailureKind.CONTENT:
+        answer = ModelAnswer(text="", finish_reason=failure.code)
+    elif failure.kind is FailureKind.LENGTH:
+        words = f"the context length is not enough: {failure.summary}; {_ADVICE}"
+        answer = ModelAnswer(text=mark_length("", words), finish_reason=TOO_LONG)
+    elif failure.is_empty:
+        answer = ModelAnswer(text="", finish_reason=NO_ANSWER)
+    else:
+        return None
+    log.warning("%s", failure.summary)
+    return answer
 
 
 def chat_body(request: ModelRequest, endpoint: Endpoint, abilities: Abilities) -> dict[str, Any]:

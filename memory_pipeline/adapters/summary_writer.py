@@ -13,7 +13,9 @@ from pgvector import HalfVector
 
 from memory_pipeline.adapters.answer_store import storable, storable_json
 from memory_pipeline.adapters.conversation_store import ConversationStore
+from memory_pipeline.adapters.models.endpoint import UnansweredRequestError
 from memory_pipeline.adapters.postgres import Database, Row, execute
+from memory_pipeline.adapters.work_lock import TenantBusyError, hold_work_lock
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.extraction import Tier
@@ -59,8 +61,16 @@ class SummaryWriter:
         """Summaries of these episodes and of earlier failures under the cap, side by side.
 
         A failed one is recorded and stops nobody; `BudgetExhaustedError` stops the rest, and
-        what is stored by then stays.
+        what is stored by then stays. One process at a time writes a tenant's summaries: while
+        another is at it, none are written here, since that one takes what earlier runs left too.
         """
+        try:
+            with hold_work_lock(self._database.url, self._tenant_id, "summaries"):
+                return self._write_all(ordinals)
+        except TenantBusyError as error:
+            return [SummaryReport(n, "pending", error=str(error)) for n in sorted(ordinals)]
+
+    def _write_all(self, ordinals: Collection[int]) -> list[SummaryReport]:
         with self._database.tenant(self._tenant_id) as connection:
             rows = execute(
                 connection,
@@ -84,6 +94,9 @@ class SummaryWriter:
         if stored is None:
             try:
                 written = self._summariser.summarise(window, attempt=row["summary_attempts"] + 1)
+            except UnansweredRequestError as error:
+                report = SummaryReport(row["ordinal"], "failed", error=str(error))
+                return self._store(row, report)
             except ModelUnavailableError as error:
                 # An outage is not the episode's fault: it stays as it is and counts no attempt.
                 return SummaryReport(row["ordinal"], "pending", error=str(error))

@@ -4,22 +4,24 @@ Belongs here: what is next, what is stored already, where strides begin (spec X2
 Does not: the stages' rules, the write, Dagster.
 """
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from time import monotonic
-from typing import Final
 
 import psycopg
 
+from memory_pipeline.adapters.attempts import STOPS, Attempt, in_words, is_charged
 from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
 from memory_pipeline.adapters.embedding_profiles import profile_of
 from memory_pipeline.adapters.generation_store import open_live_generation
 from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
-from memory_pipeline.adapters.models.endpoint import ModelConfigurationError
+from memory_pipeline.adapters.models.endpoint import UnansweredRequestError
 from memory_pipeline.adapters.postgres import Database, Row
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
 from memory_pipeline.domain.claim import USER, GuardedGraph
@@ -27,13 +29,14 @@ from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.ids import EpisodeId, TenantId
-from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.domain.recipe import Recipe
 from memory_pipeline.stages.judge import Judge
 from memory_pipeline.stages.likeness import statement_of
 from memory_pipeline.stages.ports import ExtractionError, Extractor
 from memory_pipeline.stages.walk import Folder, FoldPlan, extract_episode, extraction_digest
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,7 @@ class _Extraction:
     is_given_up: bool = False
 
 
-_Result = _Extraction | RuntimeError
-
-_STOPS: Final = (BudgetExhaustedError, ModelUnavailableError, ModelConfigurationError)
-"""Ends of a run that are no episode's fault: no attempt is counted (spec E5, X13)."""
+_Result = _Extraction | Exception
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,18 @@ class WalkedEpisode:
     is_given_up: bool
     folder: Folder
     calls: StoredChatModel | None = None
+    charge: Callable[[Exception], None] = lambda _error: None
 
     def plan(self, earlier_survivors: frozenset[str] = frozenset()) -> FoldPlan:
-        """The change set against memory as it stands now; pure but for the reads."""
-        plan = self.folder.plan(self.episode_id, self.ended_at, self.guarded, earlier_survivors)
+        """The change set against memory as it stands now; pure but for the reads.
+
+        An error that nobody foresaw counts as an attempt of the episode and is raised.
+        """
+        with Attempt() as attempt:
+            plan = self.folder.plan(self.episode_id, self.ended_at, self.guarded, earlier_survivors)
+        if attempt.error is not None:
+            self.charge(attempt.error)
+            raise attempt.error
         if not self.is_given_up:
             return plan
         changes = plan.changes.model_copy(update={"status": "given_up"})
@@ -159,7 +167,8 @@ class TenantWalk:
         Raises `OutOfOrderError` before any work when an open episode outside `ordinals` comes
         before one inside, `ExtractionError` when an episode fails under its cap, which defers all
         behind it, and `MissingExtractionError` when none is stored and none may be made. What the
-        models raise is let through once all that was extracted before is folded.
+        models raise is let through once all that was extracted before is folded; any other error
+        too, and it counts an attempt of the episode at work.
         """
         self._check_turn(ordinals)
         try:
@@ -167,6 +176,7 @@ class TenantWalk:
         finally:
             # Or whoever comes after the lease's end would take this for a lost worker (spec E5).
             with suppress(psycopg.Error):
+                self._store.save()
                 self._conversations.release_leases(self._tenant_id)
 
     def _strides(
@@ -218,10 +228,10 @@ class TenantWalk:
         else:
             extracted = self._stored_only(episodes, stored)
         self._embed_ahead([r.guarded for r in extracted.values() if isinstance(r, _Extraction)])
-        stop = next((r for r in extracted.values() if isinstance(r, _STOPS)), None)
+        stop = next((r for r in extracted.values() if isinstance(r, STOPS)), None)
         for row in episodes:
             result = extracted[EpisodeId(row["episode_id"])]
-            if isinstance(result, RuntimeError):
+            if isinstance(result, Exception):
                 raise stop or result
             yield WalkedEpisode(
                 tenant_id=self._tenant_id,
@@ -234,7 +244,11 @@ class TenantWalk:
                 is_given_up=result.is_given_up,
                 folder=self._folder,
                 calls=self._workshop.calls,
+                charge=partial(self._charge, EpisodeId(row["episode_id"])),
             )
+
+    def _charge(self, episode_id: EpisodeId, error: Exception) -> None:
+        self._conversations.record_failure(self._tenant_id, episode_id, in_words(error))
 
     def _embed_ahead(self, graphs: Sequence[GuardedGraph]) -> None:
         """Ask an endpoint once for the vectors of a stride; its folds then find them stored."""
@@ -292,43 +306,50 @@ class TenantWalk:
         new: dict[EpisodeId, _Extraction] = {}
         for task, result in zip(todo, self._run_extractor(todo), strict=True):
             episode_id = task.window.episode_id
-            if isinstance(result, ExtractionError):
-                results[episode_id] = self._failure(task.window, task.digest, result)
-            elif isinstance(result, RuntimeError):
-                results[episode_id] = result
+            if isinstance(result, Exception):
+                results[episode_id] = self._failure(task, result) if is_charged(result) else result
             else:
                 new[episode_id] = _Extraction(result, task.digest)
         if new:
             self._store.store_extractions([_row(key, made) for key, made in new.items()])
         return results | new
 
-    def _failure(self, window: Window, digest: str, error: ExtractionError) -> _Result:
+    def _failure(self, task: _Task, error: Exception) -> _Result:
         """Count the attempt: under the cap it defers, at the cap the episode is given up (E5)."""
         attempts = self._conversations.record_failure(
-            self._tenant_id, window.episode_id, str(error)
+            self._tenant_id, task.window.episode_id, in_words(error)
         )
-        return _given_up(digest) if self._is_at_cap(attempts) else error
+        if self._is_at_cap(attempts):
+            log.warning("episode %s is given up: %s", task.window.ordinal, in_words(error))
+            return _given_up(task.digest)
+        if isinstance(error, ExtractionError | UnansweredRequestError):
+            cap = self._workshop.policy.extraction_attempts
+            return ExtractionError(f"{error} (attempt {attempts} of {cap})")
+        return error
 
-    def _run_extractor(self, todo: Sequence[_Task]) -> list[GuardedGraph | RuntimeError]:
+    def _run_extractor(self, todo: Sequence[_Task]) -> list[GuardedGraph | Exception]:
         """A graph or an error for each; what stops the run keeps the rest from being asked."""
         stops: list[RuntimeError] = []
 
-        def extract(item: _Task) -> GuardedGraph | RuntimeError:
+        def extract(item: _Task) -> GuardedGraph | Exception:
             if stops:
                 return stops[0]
+            graph: GuardedGraph | None = None
             try:
-                return extract_episode(
-                    item.window,
-                    item.known,
-                    self._workshop.extractor,
-                    self._workshop.policy,
-                    item.attempt,
-                )
-            except ExtractionError as error:
-                return error
-            except _STOPS as error:
+                with Attempt() as attempt:
+                    graph = extract_episode(
+                        item.window,
+                        item.known,
+                        self._workshop.extractor,
+                        self._workshop.policy,
+                        item.attempt,
+                    )
+            except STOPS as error:
                 stops.append(error)
                 return error
+            if graph is None:
+                return attempt.error or RuntimeError("an extraction ended without a word")
+            return graph
 
         if len(todo) <= 1:
             return [extract(item) for item in todo]

@@ -12,13 +12,14 @@ from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.answer_store import AnswerStore
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.generation_store import check_vector_width
+from memory_pipeline.adapters.models.endpoint import LOCAL_EMBEDDERS
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
 from memory_pipeline.adapters.summary_writer import SummaryWriter
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError, tenant_policy
 from memory_pipeline.adapters.tenant_walk import Workshop
 from memory_pipeline.adapters.verdict_store import PairVerdictStore
-from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID, Embedder
+from memory_pipeline.domain.embedding import Embedder
 from memory_pipeline.domain.extraction import Tier
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import Policy, make_policy
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from memory_pipeline.adapters.models.endpoint import Endpoint
     from memory_pipeline.adapters.openai_models import OpenAiChatModel
     from memory_pipeline.stages.insight import InsightFinder
-
-_LOCAL_EMBEDDERS = frozenset({"local", MINILM_INT8_ID, HASHED_NGRAMS_ID})
 
 
 class NoModelError(RuntimeError):
@@ -111,7 +110,7 @@ def tenant_secret(database: Database, tenant_id: TenantId) -> bytes:
 def open_embedder(database: Database, tenant_id: TenantId) -> Embedder:
     """The configured embedder; one behind an endpoint remembers in the tenant's store."""
     name = environment.embedding_model()
-    if name in _LOCAL_EMBEDDERS:
+    if name in LOCAL_EMBEDDERS:
         return _local_embedder(name)
     from memory_pipeline.adapters.openai_embedder import OpenAiEmbedder
 

@@ -54,7 +54,6 @@ def _register() -> None:
 def _known_errors() -> tuple[type[Exception], ...]:
     """Errors that say by themselves what to do; anything else is a bug and shows its traceback."""
     from memory_pipeline.adapters.conversation_store import AmbiguousSpeakerError
-    from memory_pipeline.adapters.environment import EnvironmentValueError
     from memory_pipeline.adapters.generation_store import VectorWidthError
     from memory_pipeline.adapters.local_embedder import EmbedderError
     from memory_pipeline.adapters.migrations import MigrationError
@@ -62,9 +61,7 @@ def _known_errors() -> tuple[type[Exception], ...]:
     from memory_pipeline.adapters.postgres import DatabaseUnavailableError
     from memory_pipeline.adapters.postgres_errors import EmbeddedPostgresError
     from memory_pipeline.adapters.tenant_settings import UnknownTenantError
-    from memory_pipeline.adapters.workshop import NoModelError
     from memory_pipeline.domain.model import ModelUnavailableError
-    from memory_pipeline.domain.policy import PolicyError
     from memory_pipeline.importers.errors import ExportError
     from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
 
@@ -73,17 +70,23 @@ def _known_errors() -> tuple[type[Exception], ...]:
         DatabaseUnavailableError,
         EmbeddedPostgresError,
         EmbedderError,
-        EnvironmentValueError,
         ExportError,
         MigrationError,
         ModelConfigurationError,
         ModelUnavailableError,
-        NoModelError,
         ParserMissingError,
-        PolicyError,
         UnknownTenantError,
         VectorWidthError,
     )
+
+
+def _wrong_settings() -> tuple[type[Exception], ...]:
+    """Errors of the environment: nothing was begun, and nothing will be until it is changed."""
+    from memory_pipeline.adapters.environment import EnvironmentValueError
+    from memory_pipeline.adapters.workshop import NoModelError
+    from memory_pipeline.domain.policy import PolicyError
+
+    return (EnvironmentValueError, NoModelError, PolicyError)
 
 
 def main() -> None:
@@ -99,6 +102,9 @@ def main() -> None:
     except errors.CommandError as error:
         _say(error.message)
         raise SystemExit(error.exit_code) from None
+    except _wrong_settings() as error:
+        _say(" ".join(str(error).split()))
+        raise SystemExit(int(errors.ExitCode.WRONG_USAGE)) from None
     except _known_errors() as error:
         _say(" ".join(str(error).split()))
         raise SystemExit(int(errors.ExitCode.FAILED)) from None

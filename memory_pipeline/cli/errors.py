@@ -16,9 +16,15 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """Ends the command with a message for people and an exit code."""
+    """Ends the command with a message for people and an exit code.
 
-    def __init__(self, message: str, exit_code: int = ExitCode.FAILED) -> None:
+    `is_lasting` says that the same command ends the same way until something is changed.
+    """
+
+    def __init__(
+        self, message: str, exit_code: int = ExitCode.FAILED, *, is_lasting: bool = False
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.exit_code = int(exit_code)
+        self.is_lasting = is_lasting

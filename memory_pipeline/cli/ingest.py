@@ -123,6 +123,7 @@ def import_files(
 ) -> ImportReport:
     """Read, store, cut and register; what this call added, and what was left out."""
     make_policy(environment.setting_overrides())  # refuse bad settings before any work
+    session.check_dagster_home()
     files = expand(paths)
     store = ConversationStore(database)
     late_before = store.late_count(tenant_id)
@@ -214,6 +215,7 @@ def run(
     if first is not None and last is not None and first > last:
         raise CommandError(f"--from {first} lies behind --to {last}", ExitCode.WRONG_USAGE)
     make_policy(environment.setting_overrides())
+    session.check_dagster_home()
     _check_models()
     store = ConversationStore(session.memory_database())
     tenants = store.tenants() if chosen is None else [chosen]
@@ -306,9 +308,10 @@ def walk_tenant(
     if walked.given_up:
         sys.stderr.write(f"{walked.warning(tenant_id)}\n")
     if failure is not None:
+        # Where the same settings would only meet the same end, the message says what to change.
+        advice = "" if failure.is_lasting else "; run again to go on"
         raise CommandError(
-            f"{failure} ({walked.kept_of(len(open_ordinals))}; run again to go on)",
-            failure.exit_code,
+            f"{failure} ({walked.kept_of(len(open_ordinals))}{advice})", failure.exit_code
         ) from failure
     return walked
 
@@ -334,9 +337,11 @@ def _run_counted(
         try:
             run_walk(session.dagster_instance(), tenant_id, min(ordinals), max(ordinals), options)
         except BudgetStopError as error:
-            failure = CommandError(str(error), ExitCode.BUDGET_EXHAUSTED)
+            failure = CommandError(
+                str(error), ExitCode.BUDGET_EXHAUSTED, is_lasting=error.is_lasting
+            )
         except WalkFailedError as error:
-            failure = CommandError(str(error))
+            failure = CommandError(str(error), is_lasting=error.is_lasting)
     return Walked(**counted), failure
 
 

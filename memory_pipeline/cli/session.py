@@ -7,6 +7,7 @@ Does not: any command.
 import os
 from contextlib import ExitStack
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_pipeline.adapters import environment
@@ -14,12 +15,14 @@ from memory_pipeline.adapters.database_urls import DAGSTER_DATABASE, MEMORY_DATA
 from memory_pipeline.adapters.migrations import migrate, pending
 from memory_pipeline.adapters.postgres import Database, check_reachable
 from memory_pipeline.adapters.queries import migrations_folder, project_folder
-from memory_pipeline.cli.errors import CommandError
+from memory_pipeline.cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance
 
 _closing = ExitStack()
+_DAGSTER_HOME = "DAGSTER_HOME"
+_DAGSTER_FILE = "dagster.yaml"
 
 
 def close_session() -> None:
@@ -79,13 +82,32 @@ def memory_database() -> Database:
     return open_database()
 
 
+def check_dagster_home() -> None:
+    """Refuse a home without `dagster.yaml`.
+
+    With one Dagster would use its own storage and settings, telemetry among them, instead of ours.
+    """
+    home = os.environ.get(_DAGSTER_HOME)
+    if home and not (Path(home).expanduser() / _DAGSTER_FILE).is_file():
+        raise CommandError(
+            f"{_DAGSTER_HOME} names {home}, which holds no {_DAGSTER_FILE}: copy "
+            f"{project_folder() / _DAGSTER_FILE} there, or unset {_DAGSTER_HOME}",
+            ExitCode.WRONG_USAGE,
+        )
+
+
 @lru_cache(maxsize=1)
 def dagster_instance() -> "DagsterInstance":
-    """Dagster's instance as `dagster.yaml` says; home: the project's folder."""
+    """Dagster's instance as `dagster.yaml` says; home: the project's folder.
+
+    Raises as `check_dagster_home` does.
+    """
+    check_dagster_home()
     from dagster import DagsterInstance
 
     open_database()
-    os.environ.setdefault("DAGSTER_HOME", str(project_folder()))
+    # Empty counts as unset, as above.
+    os.environ[_DAGSTER_HOME] = os.environ.get(_DAGSTER_HOME) or str(project_folder())
     os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", "500")
     instance = DagsterInstance.get()
     _closing.callback(instance.dispose)

@@ -13,6 +13,12 @@ from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy.exc import OperationalError
 
 from memory_pipeline.adapters.database_urls import memory_url
+from memory_pipeline.adapters.environment import EnvironmentValueError
+from memory_pipeline.adapters.generation_store import VectorWidthError
+from memory_pipeline.adapters.models.budget import BudgetForbidsCallError
+from memory_pipeline.adapters.models.endpoint import ModelConfigurationError
+from memory_pipeline.adapters.tenant_walk import MissingExtractionError
+from memory_pipeline.adapters.workshop import NoModelError
 from memory_pipeline.defs.assets.episode_summaries import episode_summaries
 from memory_pipeline.defs.assets.walked_episodes import FOLD_IO, STAGES, walked_episodes
 from memory_pipeline.defs.io_managers import FoldIOManager
@@ -23,16 +29,39 @@ from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.defs.zombies import RUN_LOCK_TAG, hold_run_lock
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import BudgetExhaustedError
+from memory_pipeline.domain.policy import PolicyError
+from memory_pipeline.stages.heuristic_rules.parser import ParserMissingError
 
 
 class WalkFailedError(RuntimeError):
-    """The run failed; the message is its cause. What was committed stays."""
+    """The run failed; the message is its cause. What was committed stays.
+
+    `is_lasting` says that running again with the same settings would end the same way.
+    """
+
+    def __init__(self, message: str, *, is_lasting: bool = False) -> None:
+        super().__init__(message)
+        self.is_lasting = is_lasting
 
 
 class BudgetStopError(WalkFailedError):
     """The run stopped because money, tokens or quota are used up; it can go on later (X13)."""
 
 
+_SPENT = {BudgetExhaustedError.__name__, BudgetForbidsCallError.__name__}
+_LASTING = {
+    error.__name__
+    for error in (
+        BudgetForbidsCallError,
+        EnvironmentValueError,
+        MissingExtractionError,
+        ModelConfigurationError,
+        NoModelError,
+        ParserMissingError,
+        PolicyError,
+        VectorWidthError,
+    )
+}
 _OWN_CLASS = re.compile(r"^(?:memory_pipeline\.[\w.]+|dagster\.[\w.]*Failure): ")
 """Our own errors speak for themselves; others are known by their class."""
 
@@ -95,8 +124,8 @@ def run_walk(
             raise WalkFailedError("the database went away") from error
     if not result.success:
         classes, message = _cause(result)
-        is_spent = BudgetExhaustedError.__name__ in classes
-        raise (BudgetStopError if is_spent else WalkFailedError)(message)
+        failure = BudgetStopError if classes & _SPENT else WalkFailedError
+        raise failure(message, is_lasting=bool(classes & _LASTING))
     return run_id
 
 

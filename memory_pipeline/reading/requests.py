@@ -19,6 +19,7 @@ from memory_pipeline.domain.ids import GenerationId, TenantId
 from memory_pipeline.domain.model import ModelRequest, Purpose, Usage
 from memory_pipeline.domain.policy import Policy, setting_names
 from memory_pipeline.reading.scope import Instant, NotFoundError, Reading, read
+from memory_pipeline.stages.extract import NO_MODEL as NO_MODEL_THEN
 from memory_pipeline.stages.extract import build_request, render_request
 from memory_pipeline.stages.sanitise import sanitise_line
 from memory_pipeline.stages.transcript import write_transcript
@@ -179,6 +180,11 @@ def _note(row: Row) -> str:
 def _note_on_built(row: Row) -> str:
     if row["tier"] in _MODEL_TIERS:
         return "What was sent is no longer stored. This is the request as it would be sent now."
+    if row["tier_reason"] == NO_MODEL_THEN:
+        return (
+            "Never sent: when it was extracted, no model was configured. "
+            "This is the request a model would get."
+        )
     if row["tier"] is not None:
         return (
             f"Never sent: the {row['tier']} tier was enough{_because(row)}. "

@@ -27,7 +27,7 @@ _ARRAY_NAMES = frozenset({"relationships", "literal_facts"})
 _NOT_INSIDE = _ARRAY_NAMES | {"subject"}
 
 MAX_ITEMS = 300
-"""Items of one array that are read; no honest answer has so many."""
+"""Items of one array that are read, values of a list counted; no honest answer has so many."""
 
 LEARNING_CHARS = 500
 SHOWN_CHARS = 500
@@ -93,6 +93,7 @@ class ItemReader:
     def read(
         self, document: Mapping[str, Any], array: str, make: Callable[[Any], Iterator[Value]]
     ) -> Iterator[Value]:
+        count = 0
         for number, item in enumerate(document.get(array, ())):
             place = f"{array}[{number}]"
             if _swallows_others(item):
@@ -101,7 +102,12 @@ class ItemReader:
                 self.drop(place, f"more than {MAX_ITEMS} items", "")
                 return
             try:
-                yield from make(item)
+                for value in make(item):
+                    if count >= MAX_ITEMS:
+                        self.drop(place, f"more than {MAX_ITEMS} items", "")
+                        return
+                    count += 1
+                    yield value
             except BadAnswerError as error:
                 self.drop(f"{place}{error.place}", error.message, _shown(item))
 
@@ -159,10 +165,12 @@ def read_text(value: object) -> str | None:
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float):
-        if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, int):
+        return str(value)  # No way over a float, which holds no integer of hundreds of digits.
+    if isinstance(value, float):
+        if not math.isfinite(value):
             return None
-        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else str(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
     if isinstance(value, dict) and len(value) > 0 and isinstance(value.get("name"), str):
         return str(value["name"])
     if isinstance(value, list) and len(value) == 1:

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 MAX_DEPTH = 24
 MAX_STARTS = 200
 """Places tried as the start of a value; prose full of braces ends there."""
+MAX_REREADS = 4
+SPARE_CHARS = 1_000_000
+"""A text may be read `MAX_REREADS` times and this far more; broken ones invite to far more."""
 
 _SPACE = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -34,7 +37,13 @@ _KEY = re.compile(r"[A-Za-z_][\w -]{0,60}")
 _MEMBER = re.compile(r"[\"'][A-Za-z_]+[\"']\s*:")
 _NEXT_MEMBER = re.compile(r",\s*(?=[\"'][A-Za-z_]+[\"']\s*:)")
 _SWALLOWED_MEMBER = re.compile(r"[\"']\s*:\s*(?:[\"'\[{\d]|null|true|false)")
-_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS = re.compile(
+    r"\A\s*(?:<think(?:ing)?>.*?|[^{\[`]*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE
+)
+"""A leading block, or prose before the first brace whose opening tag the server kept.
+
+Any later tag may be text of the answer: a quote that holds one must not cut it in two.
+"""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -78,6 +87,22 @@ class _TextEndError(ValueError):
     """The text ends where a value should go on."""
 
 
+class _TooOftenError(ValueError):
+    """The text was read over and over; what was found until then is all there is."""
+
+
+@dataclass
+class _Effort:
+    """How many characters may still be read, over all tries at one text."""
+
+    left: int
+
+    def spend(self, chars: int) -> None:
+        self.left -= chars
+        if self.left < 0:
+            raise _TooOftenError
+
+
 def find_values(text: str) -> list[Found]:
     """The objects and arrays of a text, outermost ones, in order; [] when it holds none.
 
@@ -93,11 +118,14 @@ def find_values(text: str) -> list[Found]:
         repairs.append("reasoning before the answer")
     found: list[Found] = []
     position, starts = 0, 0
+    effort = _Effort(MAX_REREADS * len(body) + SPARE_CHARS)
     while (start := _next_start(body, position)) is not None and starts < MAX_STARTS:
         starts += 1
-        reader = _Reader(body)
+        reader = _Reader(body, effort)
         try:
             value = reader.value(start, 0, in_array=False)
+        except _TooOftenError:
+            break
         except (_UnreadableError, _TextEndError):
             position = start + 1
             continue
@@ -163,6 +191,7 @@ class _Reader:
     """Reads one value by recursive descent; `position` is where it ended."""
 
     text: str
+    effort: _Effort
     position: int = 0
     is_cut: bool = False
     repairs: list[str] = field(default_factory=list)
@@ -175,6 +204,8 @@ class _Reader:
         if self.text[at : at + 1].isprintable() and self.text[at : at + 1] not in " /":
             return at
         match = _SPACE.match(self.text, at)
+        if self.text[at : at + 1] == "/":
+            self.effort.spend(len(self.text) - at)  # A comment without an end is read to the last.
         return match.end() if match else at
 
     def peek(self, at: int) -> str:
@@ -224,6 +255,7 @@ class _Reader:
         start = at = at + 1
         special = _SPECIAL[closing]
         while match := special.search(self.text, at):
+            self.effort.spend(match.end() - at)
             parts.append(self.text[at : match.start()])
             at = match.start()
             if self.text[at] == "\\":
@@ -239,6 +271,7 @@ class _Reader:
                 self.note("quotes inside a text")
                 parts.append(closing)
                 at += 1
+        self.effort.spend(len(self.text) - at)
         if _ITEM_END.search(self.text, start):
             raise _UnreadableError(start)  # Its own end is missing, the text goes on.
         raise _TextEndError

@@ -14,9 +14,16 @@ FIRST_ANSWER_TOKENS = 512
 """Completion tokens expected of a model that has not answered yet."""
 
 
+class BudgetForbidsCallError(BudgetExhaustedError):
+    """The limits allow not even the first call: they must change, another run is no use."""
+
+
 @dataclass(frozen=True)
 class Spending:
-    """Sums so far. `usd` counts priced calls only; `unpriced_calls` says how many it leaves out."""
+    """Sums so far. `usd` counts priced calls only; `unpriced_calls` says how many it leaves out.
+
+    A try that was sent and gave nothing to read is a call with its estimated prompt.
+    """
 
     calls: int = 0
     tokens: int = 0
@@ -35,6 +42,7 @@ class Reservation:
     model: str
     tokens: int
     usd: float | None
+    prompt_tokens: int = 0
 
 
 class Budget:
@@ -60,7 +68,7 @@ class Budget:
 
     @property
     def spent(self) -> Spending:
-        """What the answered calls cost."""
+        """What the calls cost so far, answered or lost."""
         with self._lock:
             return self._spent
 
@@ -76,6 +84,7 @@ class Budget:
                 model=model,
                 tokens=prompt_tokens + answer,
                 usd=self.prices.price(model, estimate),
+                prompt_tokens=prompt_tokens,
             )
             self._check(reservation)
             self._open.append(reservation)
@@ -103,6 +112,27 @@ class Budget:
             )
         return usage.model_copy(update={"price_usd": price})
 
+    def charge_unread(self, reservation: Reservation) -> None:
+        """Charge the prompt of a try that was sent and whose answer could not be read.
+
+        Providers charge for those too. The reservation stays open for the next try; raises
+        `BudgetExhaustedError` when that no longer fits.
+        """
+        prompt = Usage(prompt_tokens=reservation.prompt_tokens)
+        with self._lock:
+            usd = self.prices.price(reservation.model, prompt)
+            self._spent = Spending(
+                calls=self._spent.calls + 1,
+                tokens=self._spent.tokens + reservation.prompt_tokens,
+                usd=self._spent.usd + (usd or 0.0),
+                unpriced_calls=self._spent.unpriced_calls + (usd is None),
+            )
+            self._open.remove(reservation)
+            try:
+                self._check(reservation)
+            finally:
+                self._open.append(reservation)
+
     def release(self, reservation: Reservation) -> None:
         """The call came to nothing and costs nothing."""
         with self._lock:
@@ -118,23 +148,27 @@ class Budget:
         if self._tokens is not None:
             needed = self._spent.tokens + open_tokens + wanted.tokens
             if needed > self._tokens:
-                raise BudgetExhaustedError(
+                raise self._refusal(wanted.tokens > self._tokens)(
                     f"the token budget is used up ({environment.BUDGET_TOKENS}={self._tokens}): "
                     f"spent {self._spent}; the next call needs about {wanted.tokens} tokens"
                 )
         if self._usd is None:
             return
         if wanted.usd is None:
-            raise BudgetExhaustedError(
+            raise BudgetForbidsCallError(
                 f"{environment.BUDGET_USD} is set but no price is known for {wanted.model}: add "
                 f"it to a file named by {environment.PRICES_FILE}, or limit tokens with "
                 f"{environment.BUDGET_TOKENS}; spent so far: {self._spent}"
             )
         if self._spent.usd + open_usd + wanted.usd > self._usd:
-            raise BudgetExhaustedError(
+            raise self._refusal(wanted.usd > self._usd)(
                 f"the budget is used up ({environment.BUDGET_USD}={self._usd:g}): spent "
                 f"{self._spent}; the next call needs about {wanted.usd:.4f} USD"
             )
+
+    @staticmethod
+    def _refusal(is_beyond_any_run: bool) -> type[BudgetExhaustedError]:
+        return BudgetForbidsCallError if is_beyond_any_run else BudgetExhaustedError
 
 
 def configured_budget() -> Budget:

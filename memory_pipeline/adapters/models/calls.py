@@ -16,7 +16,12 @@ from tenacity import RetryCallState, Retrying, retry_if_result
 from tenacity.wait import wait_random_exponential
 
 from memory_pipeline.adapters.models.endpoint import Endpoint
-from memory_pipeline.adapters.models.failures import Failure, FailureKind, classify
+from memory_pipeline.adapters.models.failures import (
+    Failure,
+    FailureKind,
+    classify,
+    classify_reply,
+)
 from memory_pipeline.adapters.models.pacing import pace_of
 from memory_pipeline.adapters.models.replies import UnreadableReplyError
 
@@ -37,6 +42,10 @@ class Reply(Generic[T]):
     latency_ms: int
 
 
+def _nothing() -> None:
+    """Nobody counts."""
+
+
 class Caller:
     """Sends requests to one endpoint; safe to share between threads, to be made after a fork."""
 
@@ -47,17 +56,37 @@ class Caller:
         self._opened: openai.OpenAI | None = None
 
     def post(
-        self, path: str, body: Mapping[str, Any], read: Callable[[httpx.Response], T]
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[httpx.Response], T],
+        *,
+        on_unread: Callable[[], None] = _nothing,
+        is_single: bool = False,
     ) -> Reply[T] | Failure:
-        """The reply as `read` understands it, or the failure that remains after all tries."""
-        patience = _Patience(self.endpoint, self._pace.hold)
+        """The reply as `read` understands it, or the failure that remains after all tries.
+
+        `on_unread` is called after each try that was sent without an answer that could be read,
+        and what it raises ends the call; `is_single` allows one failed try only.
+        """
+        attempts = 1 if is_single else self.endpoint.attempts
+        patience = _Patience(
+            self.endpoint.model_copy(update={"attempts": attempts}), self._pace.hold
+        )
+
+        def ask() -> Reply[T] | Failure:
+            outcome = self._try(path, body, read)
+            if isinstance(outcome, Failure) and outcome.is_unread:
+                on_unread()
+            return outcome
+
         retrying = Retrying(
             retry=retry_if_result(_may_pass),
             wait=patience.wait_for,
             stop=patience.is_over,
             retry_error_callback=patience.last_word,
         )
-        outcome: Reply[T] | Failure = retrying(self._try, path, body, read)
+        outcome: Reply[T] | Failure = retrying(ask)
         return outcome
 
     def close(self) -> None:
@@ -78,8 +107,7 @@ class Caller:
             except openai.APIError as error:
                 return classify(error, self.endpoint, str(body["model"]))
             except UnreadableReplyError as error:
-                text = f"the model endpoint {self.endpoint.base_url} sent no usable reply: {error}"
-                return Failure(FailureKind.PASSING, self.endpoint.redact(text))
+                return classify_reply(error, self.endpoint, str(body["model"]))
         return Reply(content, latency_ms=round((time.monotonic() - started) * 1_000))
 
     def _client(self) -> openai.OpenAI:

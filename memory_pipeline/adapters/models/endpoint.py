@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.domain.embedding import HASHED_NGRAMS_ID, MINILM_INT8_ID
+from memory_pipeline.domain.model import ModelUnavailableError
 
 LOCAL_EMBEDDERS: Final = frozenset({"local", MINILM_INT8_ID, HASHED_NGRAMS_ID})
 """Embedding models that need no endpoint, as the environment names them."""
@@ -25,6 +26,10 @@ _KEY_FORMS: Final = re.compile(r"\b(?:sk|pk|rk|gsk|key|xai)-[\w*.-]{6,}|(?<=Bear
 
 class ModelConfigurationError(RuntimeError):
     """The endpoint refuses every request of this kind: settings must change, waiting is no use."""
+
+
+class UnansweredRequestError(ModelUnavailableError):
+    """The endpoint answers others and never this one request: its text is at fault, no outage."""
 
 
 class Endpoint(BaseModel):

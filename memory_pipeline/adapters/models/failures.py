@@ -16,6 +16,11 @@ import openai
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.models.endpoint import Endpoint, ModelConfigurationError
+from memory_pipeline.adapters.models.replies import (
+    ErrorInReplyError,
+    NoChoiceError,
+    UnreadableReplyError,
+)
 from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
 
 
@@ -36,7 +41,9 @@ class Failure:
     """One failed try. `wait_s` is what the server asks for; `parameter` what it names as unknown.
 
     `code` is the server's short reason and `accepted` the values it would take instead;
-    `is_answer_counted` says that a length includes the longest answer asked for.
+    `is_answer_counted` says that a length includes the longest answer asked for, `is_unread` that
+    the request was sent, and may be charged for, without an answer that could be read, `is_empty`
+    that what came holds no answer at all.
     """
 
     kind: FailureKind
@@ -46,6 +53,8 @@ class Failure:
     code: str = ""
     accepted: tuple[str, ...] = ()
     is_answer_counted: bool = False
+    is_unread: bool = False
+    is_empty: bool = False
 
     def to_error(self) -> RuntimeError:
         """The exception that ends the call, naming the endpoint and never the key."""
@@ -66,7 +75,28 @@ _QUOTA_WORDS: Final = re.compile(
     r"exceeded your current quota|insufficient (?:quota|balance|credit|funds)|credit balance"
     r"|billing|out of credits", re.IGNORECASE,
 )  # fmt: skip
-_CONTENT_CODES: Final = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+CONTENT_FILTER: Final = "content_filter"
+"""Why an answer is missing, where the server gives no reason of a known name for its refusal."""
+_CONTENT_CODES: Final = frozenset(
+    {
+        CONTENT_FILTER, "content_policy_violation", "invalid_prompt", "data_inspection_failed",
+        "DataInspectionFailed", "moderation_blocked", "content_blocked", "PROHIBITED_CONTENT",
+        "sensitive_content",
+    }
+)  # fmt: skip
+_CONTENT_WORDS: Final = re.compile(
+    r"content exists risk|flagged (?:by|as|for)\b|\bmoderation\b"
+    r"|(?:inappropriate|prohibited|sensitive|unsafe|harmful) (?:content|words?|language|text)"
+    r"|content (?:management )?(?:policy|filter)|content was (?:blocked|refused|filtered)"
+    r"|safety (?:system|filter|settings)",
+    re.IGNORECASE,
+)
+# A door that is closed to all of an account's requests, whatever words it is closed with.
+_ACCOUNT_WORDS: Final = re.compile(
+    r"\b(?:account|organi[sz]ation|project|api key|country|region|permission|access denied)\b",
+    re.IGNORECASE,
+)
+_TELLING_CODES: Final = _QUOTA_CODES | _CONTENT_CODES
 _LENGTH_CODES: Final = frozenset(
     {
         "context_length_exceeded", "string_above_max_length", "exceed_context_size_error",
@@ -97,16 +127,22 @@ _PARAMETERS: Final = (
     "chat_template_kwargs", "enable_thinking", "reasoning_effort", "response_format",
     "max_completion_tokens", "max_tokens", "temperature", "dimensions", "encoding_format",
 )  # fmt: skip
+_AMOUNT: Final = (
+    r"(\d+(?:\.\d+)?)\s*"
+    r"(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
+)
 _WAIT_WORDS: Final = re.compile(
-    r"(?:try again|retry)(?:ing)? (?:in|after) "
-    r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)\s*(ms|s|second))?",
+    r"(?:try again|retry)(?:ing)? (?:in|after) (?:about |approximately )?"
+    rf"((?:{_AMOUNT}(?:,\s*|\s+and\s+|\s*))+|\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
+_UNIT_S: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _SUMMARY_CHARS: Final = 300
 _READ_CHARS: Final = 4_000
 _TOO_LARGE: Final = 413
 _UNCLEAR_REQUEST: Final = (400, _TOO_LARGE, 415, 422)
 _PASSING_STATUS: Final = (408, 409, 425)
+_REFUSING: Final = (400, 403, 422, 451)
 
 
 def classify(error: openai.APIError, endpoint: Endpoint, model: str) -> Failure:
@@ -114,7 +150,11 @@ def classify(error: openai.APIError, endpoint: Endpoint, model: str) -> Failure:
     where = f"the model endpoint {endpoint.base_url}"
     if isinstance(error, openai.APITimeoutError):
         text = f"{where} did not answer within {endpoint.timeout_s:g} s"
-        return Failure(FailureKind.PASSING, f"{text} ({environment.MODEL_TIMEOUT} sets the limit)")
+        return Failure(
+            FailureKind.PASSING,
+            f"{text} ({environment.MODEL_TIMEOUT} sets the limit)",
+            is_unread=isinstance(error.__cause__, httpx.ReadTimeout),
+        )
     if not isinstance(error, openai.APIStatusError):
         cause = error.__cause__
         reason = endpoint.redact(f"{type(cause).__name__}: {cause}" if cause else str(error))
@@ -123,6 +163,37 @@ def classify(error: openai.APIError, endpoint: Endpoint, model: str) -> Failure:
     said = _Said.of(error, endpoint)
     prefix = f"{where} answers {error.status_code} for model {model}"
     return _by_status(error.status_code, said, prefix, error.response.headers)
+
+
+def classify_reply(error: UnreadableReplyError, endpoint: Endpoint, model: str) -> Failure:
+    """The failure behind a reply with status 200 that holds no answer.
+
+    An error of a gateway inside of it counts as if it had come with the status it names.
+    """
+    where = f"the model endpoint {endpoint.base_url}"
+    text = endpoint.redact(f"{where} sent no usable reply: {error}")
+    if not isinstance(error, ErrorInReplyError):
+        is_empty = isinstance(error, NoChoiceError)
+        return Failure(FailureKind.PASSING, text, is_unread=True, is_empty=is_empty)
+    body = error.error if isinstance(error.error, dict) else {"message": error.error}
+    said = _Said.read(body, str(error.error), endpoint)
+    status = _status_in(body)
+    if status is not None:
+        prefix = f"{where} answers 200 with error {status} for model {model}"
+        return _by_status(status, said, prefix, httpx.Headers())
+    if said.is_of_quota():
+        return Failure(FailureKind.QUOTA, text, code=said.code)
+    if said.is_of_content():
+        return Failure(FailureKind.CONTENT, text, code=said.content_code())
+    return Failure(FailureKind.PASSING, text, is_unread=True)
+
+
+def _status_in(body: dict[str, Any]) -> int | None:
+    for name in ("code", "status", "status_code"):
+        told = str(body.get(name, ""))
+        if re.fullmatch(r"[45]\d\d", told):
+            return int(told)
+    return None
 
 
 @dataclass(frozen=True)
@@ -137,15 +208,35 @@ class _Said:
     def of(cls, error: openai.APIStatusError, endpoint: Endpoint) -> "_Said":
         body: Any = error.body
         fields: dict[str, Any] = body if isinstance(body, dict) else {}
+        return cls.read(fields, str(body or error.response.text), endpoint)
+
+    @classmethod
+    def read(cls, fields: dict[str, Any], whole: str, endpoint: Endpoint) -> "_Said":
+        """From the fields of an error; `whole` is shown where none of them is a message."""
         message = fields.get("message") or fields.get("detail") or fields.get("error")
-        text = _in_words(message) if message else str(body or error.response.text)
+        text = _in_words(message) if message else whole
         code = str(fields.get("code") or fields.get("type") or "")
         kind = str(fields.get("type") or "")
         return cls(
             message=endpoint.redact(" ".join(text.split()))[:_READ_CHARS],
-            code=next((item for item in (code, kind) if item in _QUOTA_CODES), code),
+            code=next((item for item in (code, kind) if item in _TELLING_CODES), code),
             parameter=str(fields.get("param") or ""),
         )
+
+    def is_of_quota(self) -> bool:
+        """Whether it says that money or quota is used up."""
+        return self.code in _QUOTA_CODES or _QUOTA_WORDS.search(self.message) is not None
+
+    def is_of_content(self) -> bool:
+        """Whether it refuses this one text for what it says."""
+        if self.code in _CONTENT_CODES:
+            return True
+        is_said = _CONTENT_WORDS.search(self.message) is not None
+        return is_said and not _ACCOUNT_WORDS.search(self.message)
+
+    def content_code(self) -> str:
+        """The reason of such a refusal, under a known name."""
+        return self.code if self.code in _CONTENT_CODES else CONTENT_FILTER
 
     def names(self) -> str | None:
         """The parameter of ours that the error is about."""
@@ -176,6 +267,8 @@ def _in_words(message: Any) -> str:
 def _by_status(status: int, said: _Said, prefix: str, headers: httpx.Headers) -> Failure:
     text = f"{prefix}: {said.message[:_SUMMARY_CHARS]}"
     wait_s = _wait_asked(headers, said.message)
+    if said.code in _CONTENT_CODES or (status in _REFUSING and said.is_of_content()):
+        return Failure(FailureKind.CONTENT, text, code=said.content_code())
     if status in (401, 403):
         return Failure(FailureKind.SETTINGS, f"{text}. Check {environment.API_KEY}")
     if status == 402:
@@ -201,8 +294,6 @@ def _by_status(status: int, said: _Said, prefix: str, headers: httpx.Headers) ->
 
 
 def _refused_request(status: int, said: _Said, text: str) -> Failure:
-    if said.code in _CONTENT_CODES:
-        return Failure(FailureKind.CONTENT, text, code=said.code)
     if status == _TOO_LARGE or said.code in _LENGTH_CODES or _TOO_LONG.search(said.message):
         is_answer_counted = _ANSWER_COUNTED.search(said.message) is not None
         return Failure(
@@ -234,8 +325,14 @@ def _wait_asked(headers: httpx.Headers, message: str) -> float | None:
 
 def _wait_in_words(message: str) -> float | None:
     found = _WAIT_WORDS.search(message)
-    if found is None or not any(found.groups()):
+    if found is None:
         return None
-    hours, minutes, amount, unit = found.groups()
-    seconds = float(amount or 0) / (1_000 if unit and unit.lower() == "ms" else 1)
-    return int(hours or 0) * 3_600 + int(minutes or 0) * 60 + seconds
+    amounts = re.findall(_AMOUNT, found[1], re.IGNORECASE)
+    if not amounts:
+        return float(found[1])  # without a unit it means seconds
+    return sum(float(number) * _seconds_of(unit.lower()) for number, unit in amounts)
+
+
+def _seconds_of(unit: str) -> float:
+    is_milli = unit == "ms" or unit.startswith("milli")
+    return 0.001 if is_milli else _UNIT_S[unit[0]]

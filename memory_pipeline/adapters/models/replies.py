@@ -6,9 +6,10 @@ Belongs here: chat and embedding replies as values. Does not: whether the text i
 import base64
 import binascii
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import numpy as np
@@ -17,9 +18,23 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory_pipeline.domain.model import Usage
 
+_MOST_TOKENS: Final = 2**31 - 1
+
 
 class UnreadableReplyError(ValueError):
     """The reply is cut, is no JSON, or lacks what the protocol promises."""
+
+
+class NoChoiceError(UnreadableReplyError):
+    """A chat completion without any choice: the model has nothing to say to this request."""
+
+
+class ErrorInReplyError(UnreadableReplyError):
+    """An error that a gateway sends with status 200; `error` is what it says."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(str(error)[:200])
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -29,30 +44,6 @@ class ChatReply:
     text: str
     finish_reason: str
     usage: Usage
-
-
-class _PromptDetails(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    cached_tokens: int | None = None
-
-
-class _Usage(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
-
-    def value(self) -> Usage:
-        details = self.prompt_tokens_details
-        cached = details.cached_tokens if details else None
-        return Usage(
-            prompt_tokens=self.prompt_tokens or 0,
-            cached_tokens=cached or self.prompt_cache_hit_tokens or 0,
-            completion_tokens=self.completion_tokens or 0,
-        )
 
 
 class _Part(BaseModel):
@@ -79,7 +70,7 @@ class _Chat(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     choices: list[_Choice]
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 class _Item(BaseModel):
@@ -93,20 +84,23 @@ class _Embeddings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     data: list[_Item]
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 def read_chat(response: httpx.Response) -> ChatReply:
-    """The first choice of a chat completion. Raises `UnreadableReplyError`."""
+    """The first choice of a chat completion. Raises `UnreadableReplyError`.
+
+    What it says of tokens may be missing or wrong: that spoils no answer.
+    """
     content = _json(response)
     try:
         reply = _Chat.model_validate(content)
     except ValidationError as error:
-        raise UnreadableReplyError(_shortly(error, content)) from None
+        raise _unreadable(error, content) from None
     if not reply.choices:
-        raise UnreadableReplyError("it has no choices")
+        raise NoChoiceError("it has no choices")
     choice = reply.choices[0]
-    usage = reply.usage.value() if reply.usage else Usage()
+    usage = _usage(reply.usage)
     if choice.message.refusal:
         return ChatReply(choice.message.refusal, "refusal", usage)
     text = choice.message.content
@@ -126,13 +120,32 @@ def read_embeddings(
     try:
         reply = _Embeddings.model_validate(content)
     except ValidationError as error:
-        raise UnreadableReplyError(_shortly(error, content)) from None
+        raise _unreadable(error, content) from None
     if len(reply.data) != expected:
         raise UnreadableReplyError(f"it has {len(reply.data)} vectors for {expected} texts")
     vectors = [_vector(item.embedding) for item in _in_order(reply.data)]
     if len({len(vector) for vector in vectors}) > 1:
         raise UnreadableReplyError("its vectors differ in length")
-    return vectors, reply.usage.value() if reply.usage else Usage()
+    return vectors, _usage(reply.usage)
+
+
+def _usage(told: object) -> Usage:
+    """The tokens of a reply; what is not told, or is no count, is 0."""
+    fields = told if isinstance(told, dict) else {}
+    details = fields.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    prompt = _count(fields.get("prompt_tokens"))
+    return Usage(
+        prompt_tokens=prompt,
+        cached_tokens=min(prompt, cached or _count(fields.get("prompt_cache_hit_tokens"))),
+        completion_tokens=_count(fields.get("completion_tokens")),
+    )
+
+
+def _count(told: object) -> int:
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return 0
+    return int(told) if math.isfinite(told) and 0 < told <= _MOST_TOKENS else 0
 
 
 def _in_order(items: Sequence[_Item]) -> Sequence[_Item]:
@@ -156,7 +169,14 @@ def _vector(embedding: str | list[float]) -> NDArray[np.float64]:
         vector = np.array(embedding, dtype=np.float64)
     if vector.size == 0 or not np.isfinite(vector).all():
         raise UnreadableReplyError("a vector is empty or not finite")
+    if not math.isfinite(_length(vector)):
+        raise UnreadableReplyError("a vector is too long to be measured")
     return vector
+
+
+def _length(vector: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.linalg.norm(vector))
 
 
 def _json(response: httpx.Response) -> Any:
@@ -164,11 +184,13 @@ def _json(response: httpx.Response) -> Any:
         return json.loads(response.text)
     except ValueError as error:
         raise UnreadableReplyError(f"it is no JSON ({error})") from None
+    except RecursionError:
+        raise UnreadableReplyError("it is nested too deeply") from None
 
 
-def _shortly(error: ValidationError, content: Any) -> str:
+def _unreadable(error: ValidationError, content: Any) -> UnreadableReplyError:
     """Where it deviates, or the error that some gateways send with status 200."""
-    if isinstance(content, dict) and "error" in content:
-        return str(content["error"])[:200]
+    if isinstance(content, dict) and content.get("error"):
+        return ErrorInReplyError(content["error"])
     first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return UnreadableReplyError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
