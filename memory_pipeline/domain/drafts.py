@@ -4,7 +4,7 @@ Belongs here: closing, superseding, dropping, re-dating and the cascade, each on
 Does not: which claim or verdict asks for it (domain/plan).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -114,11 +114,23 @@ class FactDrafts:
             for d in self.by_id.values()
         )
 
-    def withdraw_unlinked(self, user_id: EntityId) -> list[FactId]:
-        """Take back new facts about what no believed link, of whatever time, leads to (X3)."""
+    def withdraw_unlinked(
+        self, user_id: EntityId, never_true: Collection[FactId] = ()
+    ) -> list[FactId]:
+        """Take back new facts about what no believed link, of whatever time, leads to (X3).
+
+        Facts that the episode corrects link nothing, though they are not dropped yet.
+        """
         withdrawn: list[FactId] = []
         while True:
-            linked = linked_ever(user_id, [d.now for d in self.by_id.values() if not d.is_dropped])
+            linked = linked_ever(
+                user_id,
+                [
+                    d.now
+                    for fact_id, d in self.by_id.items()
+                    if not d.is_dropped and fact_id not in never_true
+                ],
+            )
             lost = [
                 fact_id
                 for fact_id, draft in self.by_id.items()

@@ -151,7 +151,14 @@ class _Plan:
 
     def withdraw_unlinked(self) -> None:
         """What only a refuted claim linked to the user goes with it (spec X3)."""
-        for fact_id in self.drafts.withdraw_unlinked(self.state.user_id):
+        never_true = {
+            j.fact_id
+            for j in self._changes()
+            if j.is_correction
+            and j.pair_reason not in (PairReason.RESTATED, PairReason.REDATED)
+            and self.fact_of.get(j.ref) != j.fact_id
+        }
+        for fact_id in self.drafts.withdraw_unlinked(self.state.user_id, never_true):
             ref = next(r for r, found in self.fact_of.items() if found == fact_id)
             del self.fact_of[ref]
             self.refuted.add(ref)
@@ -180,9 +187,13 @@ class _Plan:
         for merged in self.distinct.merged:
             fact_id = self.fact_of.get(merged.into)
             detail = f"says the same as {merged.into} of this episode"
-            self._end(merged.claim, Outcome.REINFORCED, detail, fact_id)
+            outcome = Outcome.REINFORCED if fact_id is not None else self._end_of(merged.into)
+            self._end(merged.claim, outcome, detail, fact_id)
             if fact_id is not None:
                 self._cite(merged.claim, fact_id, "reinforced")
+
+    def _end_of(self, ref: str) -> Outcome:
+        return next(o.outcome.outcome for o in self.outcomes if o.outcome.ref == ref)
 
     def apply_verdicts(self) -> None:
         """What `old` verdicts do to the facts they name (spec J5, J6), earliest heir first."""

@@ -4,7 +4,7 @@ Belongs here: spec D1-D5 and the choice of pairs (J1). Does not: verdicts (stage
 changes follow (domain/plan), similarities (they come with the state).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
@@ -30,7 +30,7 @@ from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.fact import TICK, FactVersion, end_of, has_ended, start_of
 from memory_pipeline.domain.ids import FactId
 from memory_pipeline.domain.policy import Policy, is_single_valued
-from memory_pipeline.stages.equal_triples import is_after, is_same_stay, merge_equal_triples
+from memory_pipeline.stages.equal_triples import is_same_stay, merge_equal_triples
 from memory_pipeline.stages.likeness import (
     differs_from_claim,
     differs_from_fact,
@@ -53,7 +53,9 @@ def deduplicate(
     repeat a committed fact they are judged all the same, so that what they replace ends (W2).
     """
     work = _Deduplication(graph, state, profile, policy, earlier_survivors)
-    for claim in work.merge_equal_triples():
+    claims = work.merge_equal_triples()
+    work.read_endings(claims)
+    for claim in claims:
         work.place(claim)
     return work.result()
 
@@ -75,6 +77,11 @@ class _Deduplication:
     outcomes: list[ClaimOutcome] = field(default_factory=list)
     uncertainties: list[Uncertainty] = field(default_factory=list)
     kept: list[ResolvedClaim] = field(default_factory=list)
+    closed_by: dict[str, FactVersion] = field(default_factory=dict)
+    facts: dict[FactId, FactVersion] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.facts = {fact.fact_id: fact for fact in self.state.facts}
 
     def merge_equal_triples(self) -> list[ResolvedClaim]:
         """One claim per triple and stay, endings that are not sure enough left out (D1, D2)."""
@@ -100,10 +107,26 @@ class _Deduplication:
                 kept.append(resolved)
         return kept
 
+    def read_endings(self, claims: Sequence[ResolvedClaim]) -> None:
+        """Note the ends that claims give to facts, the first end first.
+
+        What begins behind an end stated in the same breath is another stay (D4), so the other
+        claims are held against the facts as these ends leave them.
+        """
+        ending = [c for c in claims if c.claim.valid_until is not None]
+        for resolved in sorted(ending, key=lambda c: end_of(c.claim.valid_until)):
+            claim, twin = resolved.claim, self._twin(resolved)
+            is_sure = claim.confidence >= self.policy.min_confidence
+            if twin is not None and is_sure and claim.valid_until != twin.valid_until:
+                self.closed_by[claim.ref] = twin
+                self.facts[twin.fact_id] = twin.model_copy(
+                    update={"valid_until": claim.valid_until}
+                )
+
     def place(self, resolved: ResolvedClaim) -> None:
         """Decide whether a claim closes, repeats, duplicates or survives."""
         claim = resolved.claim
-        twin = self._twin(resolved)
+        twin = self.closed_by.get(claim.ref) or self._twin(resolved)
         if twin is not None:
             if self._place_repeat(claim, twin):
                 self.kept.append(resolved)
@@ -123,7 +146,7 @@ class _Deduplication:
         claim = resolved.claim
         twins = [
             fact
-            for fact in self.state.facts
+            for fact in self.facts.values()
             if is_same_triple(resolved, fact) and _speaks_of(claim, fact)
         ]
         return min(twins, key=lambda fact: _distance(claim, fact), default=None)
@@ -159,13 +182,13 @@ class _Deduplication:
         if resolved.claim.valid_until is not None:
             return ""
         ref = resolved.claim.ref
-        for fact in self.state.facts:
+        for fact in self.facts.values():
             if (
                 fact.subject_id == resolved.subject_id
                 and not has_ended(fact.valid_until, resolved.claim.said_at)
                 and self.state.similarity(ref, str(fact.fact_id)) >= self.profile.duplicate
                 and not differs_from_fact(resolved, fact)
-                and not _is_another_stay(resolved.claim, fact)
+                and not _has_other_dates(resolved.claim, fact)
             ):
                 return f"rewords the fact: {fact.statement}"
         for earlier in self.survivors:
@@ -173,7 +196,7 @@ class _Deduplication:
                 earlier.subject_id == resolved.subject_id
                 and self.state.similarity(ref, earlier.claim.ref) >= self.profile.duplicate
                 and not differs_from_claim(resolved, earlier)
-                and not is_after(resolved.claim, earlier.claim)
+                and not _have_other_dates(resolved.claim, earlier.claim)
             ):
                 return f"rewords {earlier.claim.ref} of this episode: {statement_of(earlier.claim)}"
         return ""
@@ -288,9 +311,18 @@ def _speaks_of(claim: Claim, fact: FactVersion) -> bool:
     return not (fact.has_stated_start or claim.has_stated_start)
 
 
-def _is_another_stay(claim: Claim, fact: FactVersion) -> bool:
-    """Whether a claim states that it begins at or behind the fact's end (spec D4)."""
-    return claim.has_stated_start and start_of(claim.valid_from) >= end_of(fact.valid_until)
+def _has_other_dates(claim: Claim, fact: FactVersion) -> bool:
+    """Whether a claim states another start than the fact, or one behind its end (spec D3, D4)."""
+    is_behind = start_of(claim.valid_from) >= end_of(fact.valid_until)
+    is_other = fact.has_stated_start and claim.valid_from != fact.valid_from
+    return claim.has_stated_start and (is_behind or is_other)
+
+
+def _have_other_dates(later: Claim, earlier: Claim) -> bool:
+    """Whether two claims of one batch state different bounds (spec D3, D4)."""
+    are_dated = later.has_stated_start and earlier.has_stated_start
+    is_other = are_dated and later.valid_from != earlier.valid_from
+    return is_other or later.valid_until != earlier.valid_until
 
 
 def _distance(claim: Claim, fact: FactVersion) -> tuple[bool, bool, datetime, str]:

@@ -17,6 +17,7 @@ from memory_pipeline.domain.claim import Claim
 from memory_pipeline.domain.extraction import Tier
 from memory_pipeline.domain.fact import FactVersion
 from memory_pipeline.domain.policy import CORRECTION_CUES, is_single_valued
+from memory_pipeline.stages.fields import clean_text
 
 RULES_JUDGE_VERSION = "rules/1"
 
@@ -24,6 +25,8 @@ _NEVER_TRUE_CUES = ("i meant", "i mean", "correction", "to correct", "wrongly", 
 _MODEL_TIERS = frozenset({Tier.FAST, Tier.STRONG})
 _VERDICT_KEYS = ("verdict", "invalidate")
 _CORRECTION_KEYS = ("is_correction", "isCorrection")
+_INDEX = re.compile(r"\s*[0-9]{1,6}\s*")
+_REASON_CHARS = 300
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +96,7 @@ def read_verdicts(raw: str, questions: Sequence[Question], *, judge: str) -> tup
             judge=judge,
             verdict=Verdict(str(_first(items[place], _VERDICT_KEYS))),
             is_correction=_first(items[place], _CORRECTION_KEYS) is True,
-            reason=str(items[place].get("reason") or ""),
+            reason=clean_text(str(items[place].get("reason") or ""), _REASON_CHARS),
         )
         if place in items
         else _judgement(question, judge=judge, reason=_NO_VERDICT)
@@ -109,7 +112,7 @@ def _verdict_list(raw: str) -> Sequence[object]:
     start, end = raw.find("{"), raw.rfind("}")
     try:
         answer = json.loads(raw[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     items = answer.get("verdicts") if isinstance(answer, dict) else None
     if not isinstance(items, list):
@@ -124,7 +127,7 @@ def _valid_items(items: Sequence[object], count: int) -> Iterator[tuple[int, Map
     readable: list[tuple[int, Mapping[str, Any]]] = []
     for item in items:
         place = item.get("index") if isinstance(item, dict) else None
-        if isinstance(place, str) and place.strip().isdecimal():
+        if isinstance(place, str) and _INDEX.fullmatch(place):
             place = int(place)
         if not isinstance(item, dict) or type(place) is not int or not 0 <= place < count:
             log.warning("the judge names a pair that was not asked: %.200r", item)

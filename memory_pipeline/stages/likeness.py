@@ -13,19 +13,25 @@ from memory_pipeline.domain.ids import EntityId
 _NEGATION = re.compile(
     r"\b(?:not|no|nor|never|none|nothing|without|cannot|\w+n't|lacks?|refuses?"
     r"|dislikes?|hates?|loathes?|detests?|avoids?|stopped|stops|quits?|gave up|gives up|sold|left"
-    r"|cancelled|canceled|ended|used to|formerly?|ex)\b"
+    r"|cancelled|canceled|ended|used to|formerly?|ex|non|unable|unwilling|against|declines?"
+    r"|rejects?)\b"
 )
-_NUMBER = re.compile(
-    r"\d+(?:[.,:/-]\d+)*"
-    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand"
-    r"|million|once|twice|half|double|first|second|third)\b"
+_NUMBER_WORD = (
+    r"(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand"
+    r"|million|billion|once|twice|thrice|half|halves|quarter|quarters|double|triple|single|couple"
+    r"|pair|both|several|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)"
 )
-_UNIT = re.compile(r"(?<=\d)\s*([a-z€$£%]+)|([€$£])(?=\s*\d)")
+_NUMBER = re.compile(rf"(?:(?<!\S)[-\u2212])?\d+(?:[.,:/-]\d+)*|\b{_NUMBER_WORD}\b")
+_UNIT = re.compile(
+    rf"(?:(?<=\d)\s*|\b{_NUMBER_WORD}[\s-]+)((?:(?:square|cubic|nautical|fluid)\s+)?[a-z€$£%]+)"
+    r"|([€$£])(?=\s*\d)"
+)
 _CALENDAR = re.compile(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
     r"|\b(?:spring|summer|autumn|winter|morning|noon|afternoon|evening|night|weekend|daily|weekly"
-    r"|monthly|yearly)s?\b"
+    r"|monthly|yearly|today|tonight|tomorrow|yesterday)s?\b"
 )
 
 

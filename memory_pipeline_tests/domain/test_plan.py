@@ -79,6 +79,19 @@ def test_j4_a_claim_with_any_new_verdict_goes_with_its_own_old_verdicts() -> Non
     assert _outcome(changes) is Outcome.VERDICT_NEW
 
 
+@pytest.mark.parametrize(
+    "own", [judged("c1", "f1", is_correction=True), judged("c1", "f1", why=PairReason.ENDING)]
+)
+def test_j4_a_discarded_claim_corrects_and_ends_nothing(own: Judgement) -> None:
+    changes = _plan(
+        state(HALDEN, PORTO),
+        surviving(claim("c1", "left", "halden", names=True, until="2025-01-15")),
+        own,
+        judged("c1", "f2", Verdict.NEW),
+    )
+    assert (changes.versions, changes.version_closures) == ((), ())
+
+
 @pytest.mark.parametrize("verdict", [Verdict.NEITHER, Verdict.NOT_JUDGED])
 def test_j3_without_an_old_verdict_both_facts_stand(verdict: Verdict) -> None:
     before = state(HALDEN)
@@ -296,6 +309,16 @@ def test_d5_an_old_verdict_on_another_stated_start_re_dates_the_fact() -> None:
     )
     now = _after(before, changes, "f2")
     assert (now.valid_from, now.valid_until, now.version) == (day("2025-04-01"), None, 2)
+
+
+def test_d5_a_fact_is_not_re_dated_over_another_stay_of_its_triple() -> None:
+    first = fact("f1", "lives in", "porto", since="2020-01-01", until="2021-01-01")
+    changes = _plan(
+        state(first, PORTO),
+        restating(claim("c1", "lives in", "porto", since="2019-01-01"), "f2"),
+        judged("c1", "f2", why=PairReason.REDATED),
+    )
+    assert (changes.versions, changes.version_closures) == ((), ())
 
 
 def test_w2_a_survivor_equal_to_an_expired_fact_starts_a_new_stay() -> None:

@@ -51,7 +51,9 @@ def guarded(episode: Episode, memory: Memory) -> list[Said]:
         and (said := _dated(place, candidate, episode.said_at(place))) is not None
     ]
     edges = [(s.candidate.subject, s.candidate.object) for s in dated if s.candidate.is_edge]
-    edges += [(f.subject, f.object) for f in memory.live(episode.said_at(0)) if f.is_edge]
+    # What memory knows may be linked; the plan, which sees all links, withdraws what is not.
+    edges += [("user", f.subject) for f in memory.facts]
+    edges += [("user", f.object) for f in memory.facts if f.is_edge]
     linked = reached_from_user(edges)
     return [said for said in dated if said.candidate.subject in linked]
 

@@ -17,7 +17,7 @@ from memory_pipeline_tests.properties.histories import (
     History,
 )
 from memory_pipeline_tests.properties.model import FIRST, LAST, Belief, Fact, Memory, Version
-from memory_pipeline_tests.properties.model_claims import Said, guarded, is_later_stay, merged
+from memory_pipeline_tests.properties.model_claims import Said, guarded, merged
 
 _DUPLICATE, _BAND_LOW = THRESHOLDS
 _TICK = timedelta(microseconds=1)
@@ -60,6 +60,10 @@ class _Fold:
         self.known_at = self.memory.next_known(self.episode.ended_at)
         self.beliefs = {fact: fact.now for fact in self.memory.believed()}
         before = self._linked_until({fact: fact.now for fact in self.beliefs})
+        self.ends: dict[Fact, datetime] = {}
+        self.ending: dict[int, Fact] = {}
+        for said in sorted((s for s in claims if s.has_end and s.is_sure), key=lambda s: s.end):
+            self._read_ending(said)
         for said in claims:
             self._place(said)
         refuted = {j.said.place for j in self.judged if j.answer.verdict is Verdict.NEW}  # J4
@@ -67,7 +71,14 @@ class _Fold:
         for said in self.survivors:
             if said.place not in refuted:
                 self._insert(said, [j for j in old if j.said is said])
-        refuted |= self._withdraw_unlinked()
+        never_true = {
+            j.fact
+            for j in old
+            if j.said.place not in refuted
+            and j.answer.is_correction
+            and j.kind not in ("restated", "redated")
+        }
+        refuted |= self._withdraw_unlinked(never_true)
         for fact, until in self.closures:
             self._close(fact, until)
         for judged in sorted(old, key=lambda j: (j.said.start, j.said.place)):
@@ -78,7 +89,21 @@ class _Fold:
 
     # -------------------------------------------------------------- one claim (D1-D5)
 
+    def _read_ending(self, said: Said) -> None:
+        """What begins behind an end of the same breath is another stay (D4)."""
+        same = [f for f in self.beliefs if f.triple == said.triple and self._is_about(said, f)]
+        if same:
+            fact = min(same, key=lambda fact: _distance(said, fact))
+            if said.end != self._end(fact):
+                self.ending[said.place], self.ends[fact] = fact, said.end
+
+    def _end(self, fact: Fact) -> datetime:
+        return self.ends.get(fact, fact.now.end)
+
     def _place(self, said: Said) -> None:
+        if said.place in self.ending:
+            self._repeat(said, self.ending[said.place])
+            return
         same = [f for f in self.beliefs if f.triple == said.triple and self._is_about(said, f)]
         if same:
             self._repeat(said, min(same, key=lambda fact: _distance(said, fact)))
@@ -92,7 +117,7 @@ class _Fold:
 
     def _is_about(self, said: Said, fact: Fact) -> bool:
         """Whether the claim speaks of this stay of its triple (D1, D4)."""
-        start, end = fact.now.start, fact.now.end
+        start, end = fact.now.start, self._end(fact)
         if end <= said.said_at:
             # No rule says who repeats what is over: only who knows that it is over.
             return said.has_end and said.start < end and start < said.end
@@ -119,12 +144,20 @@ class _Fold:
         held = [
             (fact.triple, fact.statement)
             for fact in self.memory.live(said.said_at)
-            if not (said.has_stated_start and said.start >= fact.now.end)  # two stays (D4)
+            if self._end(fact) > said.said_at
+            and not (
+                said.has_stated_start
+                and (
+                    said.start >= self._end(fact)
+                    or (fact.now.has_stated_start and said.start != fact.now.start)
+                )
+            )  # two stays (D4), another date (D3)
         ]
         held += [
             (other.triple, other.candidate.statement)
             for other in self.survivors
-            if not is_later_stay(said, other)
+            if not other.has_end
+            and not (said.has_stated_start and other.has_stated_start and said.start != other.start)
         ]
         return any(
             triple[0] == said.candidate.subject
@@ -262,11 +295,14 @@ class _Fold:
 
     # -------------------------------------------------------------- lost links (X3, W3)
 
-    def _withdraw_unlinked(self) -> set[int]:
+    def _withdraw_unlinked(self, never_true: set[Fact]) -> set[int]:
         """Places of new facts about what no believed link, of whatever time, leads to."""
         withdrawn: set[int] = set()
         while True:
-            ever = {f: None if b is None else replace(b, end=LAST) for f, b in self.beliefs.items()}
+            ever = {
+                f: None if b is None or f in never_true else replace(b, end=LAST)
+                for f, b in self.beliefs.items()
+            }
             linked = self._linked_until(ever)
             lost = {p: fact for p, fact in self.born.items() if fact.subject not in linked}
             if not lost:
