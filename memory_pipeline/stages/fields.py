@@ -7,6 +7,7 @@ Does not: deciding what happens to a candidate (stages/guard).
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory
 
@@ -94,6 +95,7 @@ def _is_flag_half(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
+@lru_cache(maxsize=16_384)
 def normalise_name(name: str) -> str:
     """The canonical spelling of a name: lower case, one line, straight quotes, articles kept.
 

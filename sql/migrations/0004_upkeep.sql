@@ -90,3 +90,11 @@ create function memory.is_dropped(a_reason text, a_known_time tstzrange, a_known
     returns boolean language sql immutable parallel safe
     return a_reason is not null and (a_known_at is null or upper(a_known_time) <= a_known_at);
 grant execute on function memory.is_dropped to memory_app;
+
+-- What two facts share that say the same; as in the column of that name.
+create function memory.triple_key(
+    subject_id uuid, predicate text, object_id uuid, object_text text, statement text)
+    returns uuid language sql immutable parallel safe
+    return md5(subject_id::text || chr(31) || predicate || chr(31)
+        || coalesce(object_id::text, 't' || chr(31) || coalesce(object_text, statement)))::uuid;
+grant execute on function memory.triple_key to memory_app;

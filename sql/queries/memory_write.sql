@@ -82,10 +82,8 @@ with twin as (
         %(objects)s::uuid[], %(texts)s::text[], %(statements)s::text[])
         as n (fact_id, subject_id, predicate, object_id, object_text, statement)
     join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-        and f.subject_id = n.subject_id and f.predicate = n.predicate
-        and (f.object_id = n.object_id or f.object_text = n.object_text
-            or (num_nulls(f.object_id, f.object_text, n.object_id, n.object_text) = 4
-                and f.statement = n.statement))
+        and f.triple_key = memory.triple_key(n.subject_id, n.predicate, n.object_id,
+            n.object_text, n.statement)
         and upper_inf(f.known_time) and upper_inf(f.valid_time)
     where not exists (
         select from memory.facts o
