@@ -89,8 +89,8 @@ def _fault_of(name: str, value: str) -> str:
         make_policy({name: value})
     except PolicyError as error:
         cause = error.__cause__
-        is_told = isinstance(cause, ValidationError)
-        return f"{cause.errors()[0]['msg'] if is_told else error}, got {value!r}"
+        said = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(error)
+        return f"{said}, got {value!r}"
     return ""
 
 

@@ -114,11 +114,8 @@ class WalkedEpisode:
 
         An error that nobody foresaw counts as an attempt of the episode and is raised.
         """
-        with Attempt() as attempt:
+        with Attempt(self.charge):
             plan = self.folder.plan(self.episode_id, self.ended_at, self.guarded, earlier_survivors)
-        if attempt.error is not None:
-            self.charge(attempt.error)
-            raise attempt.error
         if not self.is_given_up:
             return plan
         changes = plan.changes.model_copy(update={"status": "given_up"})
@@ -347,9 +344,7 @@ class TenantWalk:
             except STOPS as error:
                 stops.append(error)
                 return error
-            if graph is None:
-                return attempt.error or RuntimeError("an extraction ended without a word")
-            return graph
+            return attempt.take() if graph is None else graph
 
         if len(todo) <= 1:
             return [extract(item) for item in todo]

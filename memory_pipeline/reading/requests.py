@@ -180,7 +180,7 @@ def _note(row: Row) -> str:
 def _note_on_built(row: Row) -> str:
     if row["tier"] in _MODEL_TIERS:
         return "What was sent is no longer stored. This is the request as it would be sent now."
-    if row["tier_reason"] == NO_MODEL_THEN:
+    if row["tier_reason"] == NO_MODEL_THEN and environment.fast_model():
         return (
             "Never sent: when it was extracted, no model was configured. "
             "This is the request a model would get."

@@ -24,7 +24,8 @@ NAMING_PREDICATES = frozenset(
 class Candidate:
     """A candidate on its way through the guards. `fact` is tidy, its dates still text.
 
-    `doubt` says why the quoted words do not carry it; empty when they may.
+    `doubt` says why the quoted words do not carry it; empty when they may. `is_echo`: nobody
+    says it but the prompt.
     """
 
     ref: str
@@ -33,6 +34,7 @@ class Candidate:
     said_at: datetime
     evidence: Evidence | None = None
     doubt: str = ""
+    is_echo: bool = False
     object_is_entity: bool = False
     valid_from: datetime | None = None
     valid_until: datetime | None = None

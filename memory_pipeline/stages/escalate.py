@@ -43,11 +43,11 @@ from memory_pipeline.stages.heuristic_rules.instructions import read_instruction
 from memory_pipeline.stages.heuristic_rules.message_text import read_text
 from memory_pipeline.stages.heuristic_rules.sentences import Sentence, split_sentences
 from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
-from memory_pipeline.stages.injection_text import fold_line
+from memory_pipeline.stages.plain_orders import is_plain_order
 from memory_pipeline.stages.ports import ExtractionError, Extractor
 from memory_pipeline.stages.small_talk import is_small_talk
 
-ESCALATION_VERSION = "escalate/2"
+ESCALATION_VERSION = "escalate/3"
 """Part of the recipe: changes when another tier would answer."""
 
 LOW_CONFIDENCE = 0.5
@@ -57,10 +57,6 @@ _LEFT = "more than small talk, simple corrections and instructions"
 """Why the heuristics were left."""
 _SIMPLE_CHARS = 200
 _MISSING_CONFIDENCE = 0.49
-_SAYS_MORE = re.compile(
-    r"\b(?:I(?!\s+(?:want|need|meant|would like)\b)|I'm|I've|my|mine|we|our|us|because|since)\b",
-    re.IGNORECASE,
-)
 # The labels that the extraction prompt prefers, so that any tier can lift another's order.
 _TOPICS = {
     topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
@@ -265,8 +261,7 @@ def _is_simple_sentence(sentence: Sentence, known: KnownLists) -> bool:
         return True
     gate = gate_sentence(sentence.text, sentence.verbatim)
     if gate not in _NOT_AN_ORDER and read_instruction(sentence.text, sentence.verbatim):
-        is_one_topic = topic_of(sentence.verbatim) != ""
-        return is_one_topic and not _SAYS_MORE.search(fold_line(sentence.verbatim))
+        return topic_of(sentence.verbatim) != "" and is_plain_order(sentence.verbatim)
     correction = read_correction(sentence.text, sentence.verbatim)
     if correction is None or gate is not None:
         return False

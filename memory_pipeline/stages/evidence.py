@@ -8,6 +8,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
 
 from rapidfuzz import fuzz
 
@@ -15,6 +17,8 @@ from memory_pipeline.domain.claim import Evidence
 from memory_pipeline.domain.conversation import Message
 from memory_pipeline.stages.fields import cut, halves_grapheme
 from memory_pipeline.stages.folding import FoldedText, fold
+from memory_pipeline.stages.negation import is_negation
+from memory_pipeline.stages.shared_words import SaidWords
 
 FUZZY_THRESHOLD = 90.0
 """Least partial ratio (0-100) at which a quote with typos counts as said."""
@@ -34,6 +38,9 @@ NEAR_SEARCHES = 300
 Bounds the time that a runaway answer of thousands of made-up quotes can take.
 """
 
+MAX_PLACES = 8
+"""Places of one quote that are looked at; a later one may say what the first only denies."""
+
 SHARED_TRIGRAMS = 0.5
 """Least share of a quote's trigrams found in a message before the costly search is tried.
 
@@ -47,23 +54,13 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _CLAUSE_END = re.compile(r"[.!?;,:]")
 _NEIGHBOUR_WORDS = 3
 _NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis", "anti")
-# The languages most met; a word too many only makes the near search stricter.
-_NEGATION_LIST = """
-    no not never none nobody nothing nor neither without cannot hardly barely
-    nicht kein keine keinen nie niemals ohne non ne pas jamais sans nunca sin nao sem mai
-    niet geen nooit zonder ikke ingen aldrig inte nei nej bez не нет никогда без
-"""
 # One or two letters part `six` from `sixteen`.
 _COUNT_LIST = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
     hundred thousand million billion dozen half once twice first second third
 """
-_NEGATION_WORDS = frozenset(_NEGATION_LIST.split())
 _COUNT_WORDS = frozenset(_COUNT_LIST.split())
-_NEGATED_VERB = re.compile(
-    r"(?:do|does|did|is|are|was|were|has|have|had|ca|wo|could|should|would|must)n'?t"
-)
 
 
 class FoldedMessages:
@@ -85,14 +82,31 @@ class FoldedMessages:
             self._found[quote] = self._search(fold(quote[: SEARCHED_QUOTES * self._quote_chars]))
         return self._found[quote]
 
+    @cached_property
+    def words(self) -> SaidWords:
+        """The words of all own messages."""
+        return SaidWords(folded.text for _, folded in self._own)
+
+    def places(self, quote: str) -> Iterator[Evidence]:
+        """Where `find` finds it, then every other place that says it exactly."""
+        first = self.find(quote)
+        if first is None:
+            return
+        yield first
+        folded = fold(quote[: SEARCHED_QUOTES * self._quote_chars])
+        for evidence in islice(self._exact(folded), MAX_PLACES):
+            if evidence != first:
+                yield evidence
+
     def _search(self, quote: FoldedText) -> Evidence | None:
+        return next(self._exact(quote), None) or self._search_near(quote)
+
+    def _exact(self, quote: FoldedText) -> Iterator[Evidence]:
         # Quotation marks and a full stop around the quote are often the extractor's own.
         for wanted in dict.fromkeys((quote.text, quote.text.strip(_FRAME))):
             for message, folded in self._own:
-                span = _find_exact(wanted, folded)
-                if span is not None:
-                    return self._evidence(message, folded, *span)
-        return self._search_near(quote)
+                for span in _find_exact(wanted, folded):
+                    yield self._evidence(message, folded, *span)
 
     def _search_near(self, quote: FoldedText) -> Evidence | None:
         enough = SHARED_TRIGRAMS * len(quote.trigrams)
@@ -140,16 +154,15 @@ def find_evidence(quote: str, messages: Sequence[Message] | FoldedMessages) -> E
     return prepared.find(quote)
 
 
-def _find_exact(quote: str, folded: FoldedText) -> tuple[int, int] | None:
+def _find_exact(quote: str, folded: FoldedText) -> Iterator[tuple[int, int]]:
     if not any(char.isalnum() or unicodedata.category(char) == "So" for char in quote):
-        return None
+        return
     start = folded.text.find(quote)
     while start != -1:
         end = start + len(quote)
         if not _halves_word(folded, start) and not _halves_word(folded, end):
-            return start, end
+            yield start, end
         start = folded.text.find(quote, start + 1)
-    return None
 
 
 def _halves_word(folded: FoldedText, index: int) -> bool:
@@ -226,11 +239,16 @@ def _numbers(text: str) -> Counter[str]:
 
 
 def _negations(words: Sequence[str]) -> Iterator[str]:
-    return ("not" for word in words if word in _NEGATION_WORDS or _NEGATED_VERB.fullmatch(word))
+    return ("not" for word in words if is_negation(word))
 
 
 def _counts(words: Sequence[str]) -> Iterator[str]:
     return (word for word in words if word in _COUNT_WORDS)
+
+
+def count_words(text: str) -> tuple[str, ...]:
+    """The English words of a text that count (`two`, `twice`), in order."""
+    return tuple(_counts(_WORD.findall(fold(text).text)))
 
 
 def _is_opposed(quoted: set[str], said: set[str]) -> bool:

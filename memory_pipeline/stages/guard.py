@@ -5,14 +5,13 @@ Does not: the tidying of a field (stages/fields), evidence search (stages/eviden
 (stages/links), merging of equal claims and unsure closures (stages/deduplicate).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 
-from memory_pipeline.domain.claim import USER, Claim, Evidence, GuardedGraph, Mention, Outcome
+from memory_pipeline.domain.claim import USER, Claim, GuardedGraph, Mention, Outcome
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import ExtractedFact, ExtractedGraph, KnownLists, Tier
-from memory_pipeline.domain.ids import MessageId
 from memory_pipeline.stages.candidates import Account, Candidate
 from memory_pipeline.stages.evidence import FoldedMessages
 from memory_pipeline.stages.fields import (
@@ -25,17 +24,16 @@ from memory_pipeline.stages.fields import (
 )
 from memory_pipeline.stages.links import Edge, Ranked, choose_within, linked_names
 from memory_pipeline.stages.name_book import USER_SUBJECTS, NameBook
+from memory_pipeline.stages.quote_doubts import PASTED, QuoteDoubts
 from memory_pipeline.stages.remarks import (
     account_for_silence,
     distinct_uncertainties,
     guard_instructions,
     guard_uncertainties,
 )
-from memory_pipeline.stages.small_talk import is_small_talk
 from memory_pipeline.stages.temporal import parse_bound
-from memory_pipeline.stages.whose_words import speaks_of_another
 
-GUARD_VERSION = "guard/2"
+GUARD_VERSION = "guard/3"
 """Part of the recipe: changes with every change of what the guards let through."""
 
 _DATE_CHARS = 40
@@ -72,21 +70,22 @@ def guard(
     """Claims of one window, and where every other candidate went.
 
     Order: tidy the fields and find the quote, drop what has an empty one, doubt what
-    has no evidence, read the dates (against the quoted message's time), learn the user's names,
-    tell edges from values, drop self-loops, drop what nothing links to the user, keep the best
-    `max_facts`, prune mentions.
+    has no evidence or a quote that does not carry it, read the dates (against the quoted message's
+    time), learn the user's names, tell edges from values, drop self-loops, drop what nothing links
+    to the user, keep the best `max_facts`, prune mentions.
     `candidate_count == len(claims) + len(dropped)` whatever the extractor returned.
     """
     messages = FoldedMessages(window.messages, limits.quote_chars)
     names = NameBook(graph, known)
     account = Account()
-    candidates = _candidates(graph, window, messages, names, limits)
+    doubts = QuoteDoubts(window, known, messages)
+    candidates = _candidates(graph, window, names, doubts, limits)
     kept = _kept(candidates, names, known, limits, account)
     instructions = guard_instructions(
         graph, messages, account, requires_evidence=limits.requires_evidence
     )
     uncertainties = distinct_uncertainties(
-        [*account.uncertainties, *guard_uncertainties(graph, names)]
+        [*account.uncertainties, *guard_uncertainties(graph, names, messages)]
     )
     heard = {candidate.message_id for candidate in candidates}
     heard |= {instruction.message_id for instruction in instructions}
@@ -125,19 +124,18 @@ def _kept(
 def _candidates(
     graph: ExtractedGraph,
     window: Window,
-    messages: FoldedMessages,
     names: NameBook,
+    doubts: QuoteDoubts,
     limits: GuardLimits,
 ) -> list[Candidate]:
     """All candidates, tidy, each with the place that says it: relationships, then values."""
     own = window.own_messages()
     fallback = own[-1].said_at if own else window.ended_at
-    texts = {m.message_id: m.text for m in own}
     candidates = []
     raw_facts = (*graph.relationships, *graph.literal_facts)
     for number, raw in enumerate(raw_facts, start=1):
         fact = _tidy(raw, names, limits)
-        evidence = messages.find(raw.source_quote)
+        evidence, doubt = doubts.place(fact, raw.source_quote)
         candidates.append(
             Candidate(
                 ref=f"c{number}",
@@ -145,23 +143,11 @@ def _candidates(
                 confidence=clamp_confidence(raw.confidence, limits.default_confidence),
                 said_at=evidence.said_at if evidence else fallback,
                 evidence=evidence,
-                doubt=_doubt(fact, evidence, texts),
+                doubt=doubt,
+                is_echo=doubt == PASTED or (evidence is None and doubts.is_echo(fact)),
             )
         )
     return candidates
-
-
-def _doubt(fact: ExtractedFact, evidence: Evidence | None, texts: Mapping[MessageId, str]) -> str:
-    """Why the quoted words do not carry the fact; empty when nothing speaks against it."""
-    if evidence is None:
-        return ""
-    if is_small_talk(evidence.quote):
-        return "an acknowledgement says nothing by itself"
-    if fact.subject == USER and speaks_of_another(
-        texts[evidence.message_id], evidence, fact.predicate, fact.object
-    ):
-        return "the quoted words speak of somebody else"
-    return ""
 
 
 def _tidy(raw: ExtractedFact, names: NameBook, limits: GuardLimits) -> ExtractedFact:
@@ -193,7 +179,11 @@ def _evidenced(
     candidates: Iterable[Candidate], limits: GuardLimits, account: Account
 ) -> Iterator[Candidate]:
     for candidate in candidates:
-        if candidate.evidence is None and limits.requires_evidence:
+        if candidate.is_echo and limits.requires_evidence:
+            account.drop(
+                candidate, Outcome.NOT_LINKED, "it comes out of the prompt, not from the user"
+            )
+        elif candidate.evidence is None and limits.requires_evidence:
             account.doubt(candidate, "no message of the user says the quote")
         elif candidate.doubt:
             account.doubt(candidate, candidate.doubt)
@@ -294,16 +284,37 @@ def _within_limit(
     limits: GuardLimits,
     account: Account,
 ) -> list[Candidate]:
-    """The best `max_facts` by confidence, then order; endings stay whatever their number."""
-    ranked = [
-        Ranked(c.order, _edge(c, names), c.confidence, c.valid_until is not None)
-        for c in candidates
-    ]
+    """The best `max_facts` by confidence, then order; endings of known facts are not counted."""
+    exempt = _known_endings(candidates, names, known)
+    ranked = [Ranked(c.order, _edge(c, names), c.confidence, c.order in exempt) for c in candidates]
     chosen = choose_within(limits.max_facts, ranked, _known_edges(known, names))
     for candidate in candidates:
         if candidate.order not in chosen:
             account.drop(candidate, Outcome.OVER_LIMIT, f"over {limits.max_facts} facts")
     return [candidate for candidate in candidates if candidate.order in chosen]
+
+
+def _known_endings(
+    candidates: Sequence[Candidate], names: NameBook, known: KnownLists
+) -> frozenset[int]:
+    """The `order` of the candidates that end what memory holds, one for each known triple.
+
+    An ending of something else may be invented, so it asks for a place like any fact.
+    """
+    held = {(names.key(f.subject), names.key(f.object)) for f in known.facts}
+    endings: dict[tuple[str, str, str], int] = {}
+    for candidate in candidates:
+        fact = candidate.fact
+        pair = (names.key(fact.subject), names.key(fact.object))
+        if candidate.valid_until is not None and pair in held:
+            endings.setdefault((*pair, fact.predicate), candidate.order)
+    predicates = {(names.key(f.subject), names.key(f.object), f.predicate) for f in known.facts}
+    by_pair: dict[tuple[str, str], int] = {}
+    for (subject, value, predicate), order in endings.items():
+        if (subject, value, predicate) not in predicates:
+            by_pair.setdefault((subject, value), order)
+    exact = {order for triple, order in endings.items() if triple in predicates}
+    return frozenset(exact | set(by_pair.values()))
 
 
 def _edge(candidate: Candidate, names: NameBook) -> Edge:
@@ -314,11 +325,17 @@ def _edge(candidate: Candidate, names: NameBook) -> Edge:
 
 
 def _known_edges(known: KnownLists, names: NameBook) -> list[Edge]:
-    return [
+    """Edges that memory may hold: of the facts shown, and to every thing known.
+
+    Facts are shown in part and only while they last; the plan, which reads all links, withdraws
+    what none of them leads to.
+    """
+    shown = [
         Edge(names.key(names.canonical(fact.subject)), names.key(names.canonical(fact.object)))
         for fact in known.facts
         if fact.object_is_entity
     ]
+    return shown + [Edge(USER, names.key(entity.name)) for entity in known.entities]
 
 
 def _mentions(kept: Iterable[Candidate], names: NameBook) -> tuple[Mention, ...]:

@@ -37,14 +37,9 @@ _KEY = re.compile(r"[A-Za-z_][\w -]{0,60}")
 _MEMBER = re.compile(r"[\"'][A-Za-z_]+[\"']\s*:")
 _NEXT_MEMBER = re.compile(r",\s*(?=[\"'][A-Za-z_]+[\"']\s*:)")
 _SWALLOWED_MEMBER = re.compile(r"[\"']\s*:\s*(?:[\"'\[{\d]|null|true|false)")
-_THOUGHTS = re.compile(
-    r"\A\s*(?:<think(?:ing)?>.*?|[^{\[`]*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE
-)
-"""A leading block, or prose before the first brace whose opening tag the server kept.
-
-Any later tag may be text of the answer: a quote that holds one must not cut it in two.
-"""
-_SURROGATES = re.compile("[\ud800-\udfff]")
+# A leading block, or prose before the first brace; any later tag may be text of a quote.
+_THOUGHTS = re.compile(r"(?is)\A\s*(?:<think(?:ing)?>.*?|[^{\[`]*?)</think(?:ing)?>")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class BrokenObject(dict[str, object]):
@@ -93,7 +88,7 @@ class _TooOftenError(ValueError):
 
 @dataclass
 class _Effort:
-    """How many characters may still be read, over all tries at one text."""
+    """How many characters may still be read in all tries at one text."""
 
     left: int
 
@@ -112,10 +107,8 @@ def find_values(text: str) -> list[Found]:
     strict = _read_strictly(text)
     if strict is not None:
         return [Found(strict)]
-    repairs = []
     body = _THOUGHTS.sub("", text)
-    if body != text:
-        repairs.append("reasoning before the answer")
+    repairs = ["reasoning before the answer"] if body != text else []
     found: list[Found] = []
     position, starts = 0, 0
     effort = _Effort(MAX_REREADS * len(body) + SPARE_CHARS)
@@ -169,11 +162,12 @@ def make_object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 
 def mend_text(value: object, depth: int = 0) -> object:
-    """`value` without half characters (lone surrogates), which no database takes."""
+    """`value` without NUL and half characters (lone surrogates), which no database takes."""
     if isinstance(value, str):
-        if not _SURROGATES.search(value):
+        if not _UNSTORABLE.search(value):
             return value
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+        whole = value.replace("\x00", "").encode("utf-16", "surrogatepass")
+        return whole.decode("utf-16", "ignore")
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, list):

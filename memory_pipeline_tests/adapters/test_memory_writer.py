@@ -115,6 +115,23 @@ def test_a_plan_made_before_another_write_is_refused_and_writes_nothing(
     assert scalar(database_url, "select count(*) from memory.folds") == 1
 
 
+def test_w1_a_write_waits_for_whoever_holds_the_tenants_lock(
+    database: Database, database_url: str
+) -> None:
+    walked = next_walked(database)
+    head = walked.plan().changes.head
+    claim = "select memory.claim_version(%s, %s, %s, %s, now())"
+    parameters = (TENANT, head.generation_id, head.version, walked.episode_id)
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url) as writer:
+        holder.execute("select memory.lock_tenant(%s)", (TENANT,))
+        writer.execute("set local lock_timeout = '50ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            writer.execute(claim, parameters)
+        writer.rollback()
+        holder.rollback()
+        writer.execute(claim, parameters)
+
+
 def test_an_episode_whose_turn_has_not_come_is_refused(
     database: Database, database_url: str
 ) -> None:

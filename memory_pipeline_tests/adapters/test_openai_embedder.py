@@ -14,6 +14,7 @@ from memory_pipeline.adapters.openai_embedder import OpenAiEmbedder
 from memory_pipeline.domain.model import BudgetExhaustedError
 from memory_pipeline_tests.adapters.models.endpoints import endpoint_of
 from memory_pipeline_tests.scripted_server import Fault, FaultKind, ScriptedServer
+from memory_pipeline_tests.scripted_server.replies import Reply, json_reply
 from memory_pipeline_tests.scripted_server.vectors import vector_of
 
 TEXTS = [f"fact number {number}" for number in range(7)]
@@ -130,3 +131,21 @@ def test_embeddings_are_held_to_the_budget_and_priced() -> None:
         with pytest.raises(BudgetExhaustedError, match="MEMORY_BUDGET_USD"):
             embedder.embed(["long " * 1_000])
     assert len(server.requests) == 1
+
+
+class RefusingServer(ScriptedServer):
+    """Refuses texts with the word `poison` for what they say."""
+
+    def _reply(self, path: str, body: dict[str, Any], key: str, fault: Fault | None) -> Reply:
+        if any("poison" in text for text in body["input"]):
+            return json_reply(400, {"error": {"message": "x", "code": "data_inspection_failed"}})
+        return super()._reply(path, body, key, fault)
+
+
+def test_a_refused_text_gets_a_vector_like_no_other_and_spoils_no_neighbour() -> None:
+    with RefusingServer() as server, embedder_at(server) as embedder:
+        poisoned, healthy, other = embedder.embed(["poison a", "a heron", "poison b"])
+        assert embedder.embed(["poison a"]) == [poisoned]
+    near([healthy], ["a heron"])
+    assert math.hypot(*poisoned) == pytest.approx(1.0, abs=1e-6)
+    assert abs(sum(x * y for x, y in zip(poisoned, other, strict=True))) < 0.3

@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from memory_pipeline.adapters.models.budget import Budget
-from memory_pipeline.adapters.models.endpoint import Endpoint, ModelConfigurationError
+from memory_pipeline.adapters.models.endpoint import (
+    Endpoint,
+    ModelConfigurationError,
+    UnansweredRequestError,
+)
 from memory_pipeline.adapters.models.prices import ModelPrice, PriceTable
 from memory_pipeline.adapters.openai_models import OpenAiChatModel
 from memory_pipeline.domain.model import (
@@ -151,7 +155,8 @@ def test_an_endpoint_that_keeps_failing_is_unavailable_after_its_tries() -> None
     fault = Fault(FaultKind.SERVER_ERROR, times=None)
     message, requests = error_under(fault, ModelUnavailableError, attempts=3)
     assert "tried 3 times" in message
-    assert requests == 3
+    # One more asks something harmless, to tell an outage from a text at fault.
+    assert requests == 4
 
 
 def test_an_endpoint_that_is_not_there_is_unavailable_and_named() -> None:
@@ -412,3 +417,117 @@ def test_a_failed_call_costs_nothing() -> None:
     ):
         model.complete(request_of())
     assert model.budget.spent.calls == 0
+
+
+# --- one text at fault, or an outage -----------------------------------------------------------
+
+
+class PoisonedServer(ScriptedServer):
+    """Answers every request as scripted but those that hold the word `poison`."""
+
+    poisoned: Reply | Fault
+
+    def _reply(self, path: str, body: dict[str, Any], key: str, fault: Fault | None) -> Reply:
+        if "poison" in str(body.get("messages", "")):
+            if isinstance(self.poisoned, Reply):
+                return self.poisoned
+            fault = self.poisoned
+        return super()._reply(path, body, key, fault)
+
+
+@contextmanager
+def poisoned_server(poisoned: Reply | Fault) -> Iterator[PoisonedServer]:
+    with PoisonedServer(fixed(WORD)) as server:
+        server.poisoned = poisoned
+        yield server
+
+
+@pytest.mark.parametrize(
+    "poisoned",
+    [
+        json_reply(500, {"error": {"message": "internal error"}}),
+        json_reply(400, {"error": {"message": "no", "code": "invalid_request_error"}}),
+        Reply(200, b"[" * 200_000),
+        Fault(FaultKind.SLOW, seconds=1.0, times=None),
+    ],
+    ids=["500", "unknown refusal", "deep nesting", "timeout"],
+)
+def test_a_request_that_alone_is_never_answered_is_no_outage(poisoned: Reply | Fault) -> None:
+    with (
+        poisoned_server(poisoned) as server,
+        model_at(server, attempts=2, timeout_s=0.3) as model,
+        pytest.raises(UnansweredRequestError, match="answers other requests"),
+    ):
+        model.complete(request_of("poison"))
+
+
+def test_a_request_that_goes_through_once_the_endpoint_is_back_is_answered() -> None:
+    fault = Fault(FaultKind.SERVER_ERROR, times=2)
+    answer, requests = answer_under(fault, attempts=2)
+    assert answer.text == WORD
+    assert requests == 4
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (json_reply(200, {"choices": []}), "no_choices"),
+        (json_reply(400, {"error": {"message": "Content Exists Risk"}}), "content_filter"),
+        (json_reply(403, {"error": {"message": "flagged by moderation"}}), "content_filter"),
+        (
+            json_reply(400, {"error": {"message": "no", "type": "data_inspection_failed"}}),
+            "data_inspection_failed",
+        ),
+    ],
+)
+def test_a_text_that_is_refused_in_other_words_is_an_empty_answer(
+    reply: Reply, reason: str
+) -> None:
+    with poisoned_server(reply) as server, model_at(server, attempts=2) as model:
+        answer = model.complete(request_of("poison"))
+    assert (answer.text, answer.finish_reason) == ("", reason)
+
+
+def test_tries_whose_answer_can_not_be_read_are_charged_with_their_prompt() -> None:
+    budget = Budget()
+    with (
+        poisoned_server(Reply(200, b"{")) as server,
+        model_at(server, budget, attempts=3) as model,
+        pytest.raises(ModelUnavailableError),
+    ):
+        model.complete(request_of("poison"))
+    # Three tries, the harmless request, and one more try.
+    assert budget.spent.calls == 5
+    assert budget.spent.tokens > 0
+
+
+def test_a_server_error_costs_nothing() -> None:
+    budget = Budget()
+    with (
+        ScriptedServer(fixed(WORD), faults=[Fault(FaultKind.SERVER_ERROR, times=None)]) as server,
+        model_at(server, budget, attempts=2) as model,
+        pytest.raises(ModelUnavailableError),
+    ):
+        model.complete(request_of())
+    assert budget.spent.calls == 0
+
+
+def test_unreadable_answers_use_a_budget_up() -> None:
+    budget = Budget(tokens=700)
+    with (
+        poisoned_server(Reply(200, b"{")) as server,
+        model_at(server, budget, attempts=1_000) as model,
+        pytest.raises(BudgetExhaustedError, match="MEMORY_BUDGET_TOKENS=700"),
+    ):
+        model.complete(request_of("poison"))
+
+
+def test_credits_that_are_used_up_are_a_spent_quota_whatever_the_status() -> None:
+    spent = {"error": {"message": "Insufficient credits", "code": 402}}
+    with (
+        poisoned_server(json_reply(200, spent)) as server,
+        model_at(server) as model,
+        pytest.raises(BudgetExhaustedError, match="Insufficient credits"),
+    ):
+        model.complete(request_of("poison"))
+    assert len(server.requests) == 1

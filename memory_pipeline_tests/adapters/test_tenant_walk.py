@@ -15,8 +15,11 @@ from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError
 from memory_pipeline.adapters.tenant_walk import MissingExtractionError, TenantWalk, Workshop
 from memory_pipeline.defs.io_managers import fold_episode
+from memory_pipeline.domain.conversation import Window
+from memory_pipeline.domain.extraction import ExtractedGraph, KnownLists
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.stages.ports import ExtractionError
+from memory_pipeline.stages.walk import Folder
 from memory_pipeline_tests.scripted import (
     DAY,
     START,
@@ -349,6 +352,78 @@ def test_a_generation_refuses_vectors_of_another_profile(
     other = scripted_workshop(database, extractor, embedder=_OtherEmbedder())
     with pytest.raises(VectorWidthError, match=r"hashed-ngrams/384/1.*other/384/1"):
         TenantWalk(other, TENANT)
+
+
+def test_a_generation_that_holds_nothing_yet_takes_another_profile(
+    database: Database, extractor: ScriptedExtractor
+) -> None:
+    import_history(database, daily(*JOBS[:2]))
+    TenantWalk(workshop(database, extractor), TENANT)
+    other = scripted_workshop(database, extractor, embedder=_OtherEmbedder())
+    assert fold_all(other) == [1, 2]
+    with pytest.raises(VectorWidthError, match=r"other/384/1.*hashed-ngrams/384/1"):
+        TenantWalk(workshop(database, extractor), TENANT)
+
+
+class _Stumbling(ScriptedExtractor):
+    """Meets an error that nobody foresaw at the texts that begin with `stumble`."""
+
+    error: Exception = RecursionError("too deep")
+
+    def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
+        if any(message.text.startswith("stumble") for message in window.own_messages()):
+            raise self.error
+        return super().extract(window, known)
+
+
+@pytest.mark.parametrize("error", [RecursionError("too deep"), KeyError("x"), psycopg.DataError()])
+def test_an_error_that_nobody_foresaw_is_raised_and_counts_an_attempt_of_its_episode(
+    database: Database, error: Exception
+) -> None:
+    import_history(database, daily("likes: tea", "stumble", "likes: milk"))
+    extractor = _Stumbling()
+    extractor.error = error
+    for tried in (1, 2):
+        with pytest.raises(type(error)):
+            fold_all(workshop(database, extractor, 3))
+        assert _attempts(database) == [0, tried, 0]
+    assert fold_all(workshop(database, extractor, 3)) == [2, 3]
+    assert statuses(database, 3) == ["done", "given_up", "done"]
+
+
+@pytest.mark.parametrize("error", [psycopg.OperationalError("gone"), MemoryError(), OSError()])
+def test_an_error_of_the_surroundings_counts_no_attempt(
+    database: Database, error: Exception
+) -> None:
+    import_history(database, daily("stumble"))
+    extractor = _Stumbling()
+    extractor.error = error
+    with pytest.raises(type(error)):
+        fold_all(workshop(database, extractor))
+    assert _attempts(database) == [0]
+
+
+def test_an_error_in_a_plan_is_raised_and_counts_until_the_episode_is_given_up(
+    database: Database, extractor: ScriptedExtractor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_history(database, daily("likes: tea"))
+    with monkeypatch.context() as broken:
+        broken.setattr(Folder, "plan", _stumble)
+        for tried in (1, 2, 3):
+            with pytest.raises(ZeroDivisionError):
+                fold_all(workshop(database, extractor))
+            assert _attempts(database) == [tried]
+    assert fold_all(workshop(database, extractor)) == [1]
+    assert statuses(database, 1) == ["given_up"]
+
+
+def _stumble(*_arguments: object) -> None:
+    raise ZeroDivisionError
+
+
+def _attempts(database: Database) -> list[int]:
+    rows = ConversationStore(database).episodes(TENANT)
+    return [row["extraction_attempts"] for row in rows]
 
 
 def test_vectors_of_another_width_are_refused_before_any_work(database: Database) -> None:

@@ -15,9 +15,10 @@ import pytest
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
+from memory_pipeline.adapters.models.endpoint import ModelConfigurationError
 from memory_pipeline.adapters.queries import project_folder
 from memory_pipeline.adapters.tenant_settings import UnknownTenantError
-from memory_pipeline.cli import ingest, session
+from memory_pipeline.cli import ingest, main, session
 from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.cli.walked import Walked
 from memory_pipeline.defs import partitions, resources
@@ -80,7 +81,8 @@ def test_a_run_that_fails_says_what_is_kept_and_what_to_do(
     ingest.import_files(session.memory_database(), ANN, [path])
     with pytest.raises(
         CommandError,
-        match=r"no answer for episode 2 \(1 of 2 episodes are done and kept; run again to go on\)$",
+        match=r"no answer for episode 2 \(attempt 1 of 3\) "
+        r"\(1 of 2 episodes are done and kept; run again to go on\)$",
     ):
         ingest.run_tenant(store, ANN)
 
@@ -114,7 +116,8 @@ def test_a_run_that_fails_counts_what_was_given_up_apart(
             ingest.run_tenant(store, ANN)
     with pytest.raises(
         CommandError,
-        match=r"for episode 3 \(1 of 3 episodes are done and kept, 1 given up; run again",
+        match=r"for episode 3 \(attempt 1 of 3\) "
+        r"\(1 of 3 episodes are done and kept, 1 given up; run again",
     ) as failure:
         ingest.run_tenant(store, ANN)
     assert failure.value.exit_code == ExitCode.FAILED
@@ -202,3 +205,54 @@ def test_an_import_that_makes_too_many_partitions_warns_and_goes_on(
     other = TenantId("bob")
     assert ingest.import_files(session.memory_database(), other, [path]).episodes == 2
     assert "2 tenants, the longest of 2 episodes, make 4 partitions" in capsys.readouterr().err
+
+
+def test_a_dagster_home_without_our_settings_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with pytest.raises(
+        CommandError, match=r"holds no dagster\.yaml: copy .*dagster\.yaml"
+    ) as raised:
+        ingest.run()
+    assert raised.value.exit_code == ExitCode.WRONG_USAGE
+    with pytest.raises(CommandError, match="DAGSTER_HOME"):
+        session.dagster_instance()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("CONTEXT_STRID", "20", "no such setting; did you mean MEMORY_SETTING_CONTEXT_STRIDE?"),
+        ("ZZZZ", "20", "MEMORY_SETTING_ZZZZ: no such setting"),
+        ("CONTEXT_STRIDE", "0", "MEMORY_SETTING_CONTEXT_STRIDE: "),
+        ("CONTEXT_STRIDE", "many", "got 'many'"),
+    ],
+)
+def test_a_wrong_setting_is_named_by_its_variable_and_is_wrong_usage(
+    name: str,
+    value: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(f"{environment.SETTING_PREFIX}{name}", value)
+    monkeypatch.setattr("sys.argv", ["memory-pipeline", "run"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.WRONG_USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_a_failure_that_another_run_can_not_mend_does_not_advise_one(
+    store: ConversationStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest.import_files(session.memory_database(), ANN, [export(tmp_path, "likes: tea")])
+
+    def refuse(*_arguments: object, **_named: object) -> None:
+        raise ModelConfigurationError("the key is wrong")
+
+    monkeypatch.setattr(ScriptedExtractor, "extract", refuse)
+    with pytest.raises(CommandError, match=r"^the key is wrong \(0 of 1 episodes are .* kept\)$"):
+        ingest.run_tenant(store, ANN)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import pytest
 from memory_pipeline.adapters import environment, workshop
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.work_lock import hold_work_lock
 from memory_pipeline.adapters.workshop import open_workshop
 from memory_pipeline.defs import resources
 from memory_pipeline.defs.partitions import register_partitions
@@ -50,9 +53,10 @@ from memory_pipeline_tests.defs.model_walks import (
     spoken,
     transcript_of,
 )
-from memory_pipeline_tests.scripted import START, daily, import_history, scalar, thread
+from memory_pipeline_tests.scripted import START, daily, fold_all, import_history, scalar, thread
 from memory_pipeline_tests.scripted_server import Asked, Fault, FaultKind, nothing_found
 from memory_pipeline_tests.scripted_server.expected_answers import ExpectedAnswers
+from memory_pipeline_tests.scripted_server.replies import Reply, json_reply
 
 ANN = TenantId("ann")
 SHARED = Path(__file__).parents[3] / "shared"
@@ -484,6 +488,11 @@ def test_a_limit_by_the_minute_is_waited_out(
 # --- outages (spec E5) ------------------------------------------------------------------------
 
 
+def is_of_third_or_a_probe(body: dict[str, Any]) -> bool:
+    said = transcript_of(body)
+    return "firm3;" in said or not said
+
+
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("stride", [1, 6])
 def test_an_outage_fails_the_run_in_plain_words_and_costs_no_episode_an_attempt(
@@ -493,7 +502,12 @@ def test_an_outage_fails_the_run_in_plain_words_and_costs_no_episode_an_attempt(
     server: AimedServer,
     stride: int,
 ) -> None:
-    server.aim = at_text(Fault(FaultKind.SERVER_ERROR), "firm3;")
+    # Neither this text nor the harmless one that tells an outage from a text at fault.
+    server.aim = lambda body: (
+        Fault(FaultKind.SERVER_ERROR)
+        if schema_of(body) == EXTRACTING and is_of_third_or_a_probe(body)
+        else None
+    )
     history(instance, database, *JOBS)
     for _ in range(3):
         with pytest.raises(WalkFailedError, match=r"^the model endpoint http.* answers 500"):
@@ -509,6 +523,68 @@ def test_an_outage_fails_the_run_in_plain_words_and_costs_no_episode_an_attempt(
     assert Counter(contents(chats(server))).most_common(1)[0][1] == 1
     assert set(answered) < set(contents(chats(server)))
     assert statuses(database, 6) == ["done"] * 6
+
+
+REFUSALS = {
+    "no choice": json_reply(200, {"choices": [], "usage": {"prompt_tokens": 9_000}}),
+    "risk": json_reply(400, {"error": {"message": "Content Exists Risk"}}),
+    "inspection": json_reply(400, {"error": {"message": "x", "type": "data_inspection_failed"}}),
+    "moderation": json_reply(403, {"error": {"message": "flagged by moderation"}}),
+    "unknown words": json_reply(400, {"error": {"message": "no"}}),
+    "server error": json_reply(500, {"error": {"message": "internal error"}}),
+    "deep nesting": Reply(200, b"[" * 200_000),
+}
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_text_that_is_never_answered_is_given_up_and_blocks_nobody_behind_it(
+    instance: dg.DagsterInstance,
+    database: Database,
+    server: AimedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    answer = server._reply
+
+    def refuse(path: str, body: dict[str, Any], key: str, fault: Fault | None) -> Reply:
+        asked = str(body.get("messages", ""))
+        is_meant = "Known facts" in asked and "firm1;" in asked.partition("<<<")[2]
+        return REFUSALS[name] if is_meant else answer(path, body, key, fault)
+
+    monkeypatch.setattr(server, "_reply", refuse)
+    history(instance, database, *JOBS[:2])
+    for tried in (1, 2):
+        with pytest.raises(WalkFailedError, match=rf"\(attempt {tried} of 3\)"):
+            run(instance, 2)
+        assert attempts(database) == [tried, 0]
+    run(instance, 2)
+    assert statuses(database, 2) == ["given_up", "done"]
+    asked = len(server.requests)
+    run(instance, 2)
+    assert len(server.requests) == asked
+    assert ledger_that_adds_up(database).messages == {"given_up": 1, "evidence": 1}
+
+
+def test_a_run_waits_for_who_is_at_work_on_its_tenant_and_pays_for_no_request_again(
+    instance: dg.DagsterInstance, database: Database, server: AimedServer
+) -> None:
+    server.latency_s = 0.02
+    history(instance, database, *JOBS)
+    has_begun = threading.Event()
+
+    def work_elsewhere() -> None:
+        with hold_work_lock(database.url, ANN, "walk"):
+            has_begun.set()
+            fold_all(open_workshop(database, ANN, {}), ANN)
+
+    with ThreadPoolExecutor(1) as other:
+        elsewhere = other.submit(work_elsewhere)
+        assert has_begun.wait(30)
+        run(instance, 6)
+        elsewhere.result()
+    assert statuses(database, 6) == ["done"] * 6
+    assert Counter(contents(chats(server))).most_common(1)[0][1] == 1
 
 
 @pytest.mark.usefixtures("hurried")

@@ -9,7 +9,7 @@ import dagster as dg
 import psycopg
 import pytest
 
-from memory_pipeline.adapters import environment
+from memory_pipeline.adapters import environment, work_lock
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_writer import OutOfOrderError, apply_changes
 from memory_pipeline.adapters.postgres import Database
@@ -183,7 +183,7 @@ def test_a_failed_run_shows_what_it_committed_and_a_second_one_resumes(
     instance: dg.DagsterInstance, database: Database, extractor: ScriptedExtractor
 ) -> None:
     history(instance, database, "likes: tea", "likes: milk", "boom", "likes: beer")
-    with pytest.raises(WalkFailedError, match=r"^no answer for episode 3$"):
+    with pytest.raises(WalkFailedError, match=r"^no answer for episode 3 \(attempt 1 of 3\)$"):
         run(instance, 1, 4)
     assert run_status(instance) == dg.DagsterRunStatus.FAILURE
     assert instance.get_materialized_partitions(dg.AssetKey("facts")) == {
@@ -359,3 +359,19 @@ def test_the_run_carries_the_tenants_tag(instance: dg.DagsterInstance, database:
     found = instance.get_run_by_id(run_id)
     assert found is not None
     assert found.tags["tenant"] == "bob__2"
+
+
+def test_a_run_of_a_tenant_that_another_process_is_at_fails_cleanly_and_says_so(
+    instance: dg.DagsterInstance, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history(instance, database, *JOBS[:1])
+    monkeypatch.setattr(work_lock, "WAIT_SECONDS", 0.0)
+    busy = r"^tenant ann is at work elsewhere \(memory-pipeline walk, process \d+ on .*since"
+    options = RunOptions(walks=ScriptedWalks())
+    with (
+        work_lock.hold_work_lock(database.url, ANN, "walk"),
+        pytest.raises(WalkFailedError, match=busy),
+    ):
+        run_walk(instance, ANN, 1, 1, options)
+    run_walk(instance, ANN, 1, 1, options)
+    assert ConversationStore(database).statuses(ANN, [1]) == {1: "done"}

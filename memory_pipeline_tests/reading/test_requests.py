@@ -172,6 +172,15 @@ def test_an_episode_without_a_model_shows_what_one_would_be_asked(database: Data
     assert found.note.startswith("Never sent: the heuristics tier was enough")
 
 
+def test_an_episode_extracted_before_a_model_was_configured_says_so(
+    database: Database, server: ScriptedServer
+) -> None:
+    remember_by_script(database, *MOVES)
+    found = read_episode_requests(database, TENANT, 2)
+    assert found.requests[0].model == FAST
+    assert found.note.startswith("Never sent: when it was extracted, no model was configured.")
+
+
 @pytest.mark.usefixtures("no_model")
 def test_a_built_request_shows_memory_as_it_was_before_the_stride(database: Database) -> None:
     remember_by_script(database, *MOVES, stride=2)

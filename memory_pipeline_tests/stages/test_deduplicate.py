@@ -157,6 +157,15 @@ def test_d3_another_subject_is_never_a_duplicate() -> None:
     assert (_survivors(distinct), distinct.pairs) == (["c1"], ())
 
 
+def test_d3_another_subject_of_the_batch_is_never_a_duplicate() -> None:
+    distinct = _distinct(
+        claim("c1", "wants", "large screen"),
+        claim("c2", "prefers", "big display", about="marta"),
+        similar={("c1", "c2"): 0.99},
+    )
+    assert _survivors(distinct) == ["c1", "c2"]
+
+
 @pytest.mark.parametrize(
     ("claimed", "known"),
     [

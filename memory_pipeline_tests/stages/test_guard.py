@@ -495,14 +495,27 @@ def test_never_more_than_twelve_by_confidence() -> None:
     assert _ends(result) == {"c13": Outcome.OVER_LIMIT}
 
 
-def test_equal_confidence_is_decided_by_order_and_endings_are_exempt() -> None:
+def test_equal_confidence_is_decided_by_order_and_known_endings_are_exempt() -> None:
     facts = [_fact(f"user | keeps | thing {i}") for i in range(1, 14)]
     ending = _fact("user | works at | halden", confidence=0.1, valid_until="2025-08-31")
+    known = _known(facts=["user | works at | halden"])
 
-    result = _guard(_graph([], [*facts, ending]))
+    result = _guard(_graph([], [*facts, ending]), known=known)
 
     assert _ends(result) == {"c13": Outcome.OVER_LIMIT}
     assert result.claims[-1].object == "halden"
+
+
+def test_endings_of_what_nobody_knows_count_like_any_fact() -> None:
+    known = _known(facts=["user | works at | halden"])
+    ended = {"valid_until": "2025-08-31"}
+    facts = [_fact(f"user | keeps | thing {i}", **ended) for i in range(300)]
+    wordings = [_fact(f"user | toils {i} at | halden", **ended) for i in range(300)]
+
+    result = _guard(_graph([], [*facts, *wordings]), known=known)
+
+    assert len(result.claims) == DEFAULT_LIMITS.max_facts + 1
+    assert [c.predicate for c in result.claims if c.object == "halden"] == ["toils 0 at"]
 
 
 def test_a_subject_never_outlives_the_edge_that_links_it() -> None:

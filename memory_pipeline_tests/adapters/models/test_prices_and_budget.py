@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.adapters import environment
-from memory_pipeline.adapters.models.budget import Budget, configured_budget
+from memory_pipeline.adapters.models.budget import Budget, BudgetForbidsCallError, configured_budget
 from memory_pipeline.adapters.models.endpoint import (
     OPENAI_URL,
     ModelConfigurationError,
@@ -110,3 +110,15 @@ def test_a_variable_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("MEMORY_BUDGET_USD", "five")
     with pytest.raises(environment.EnvironmentValueError, match=r"MEMORY_BUDGET_USD.*'five'"):
         configured_budget()
+
+
+def test_a_limit_below_the_first_call_is_told_from_one_that_was_used_up() -> None:
+    with pytest.raises(BudgetForbidsCallError):
+        Budget(tokens=0).reserve("gpt-4.1", 10, 10)
+    with pytest.raises(BudgetForbidsCallError, match="no price is known"):
+        Budget(usd=5.0).reserve("llama3.2", 10, 10)
+    budget = Budget(tokens=100)
+    budget.settle(budget.reserve("gpt-4.1", 80, 10), Usage(prompt_tokens=90))
+    with pytest.raises(BudgetExhaustedError) as raised:
+        budget.reserve("gpt-4.1", 80, 10)
+    assert not isinstance(raised.value, BudgetForbidsCallError)
