@@ -51,9 +51,9 @@ def archive_decayed(database: Database, tenant_id: TenantId, policy: Policy) -> 
 
 
 def read_decaying(
-    database: Database, tenant_id: TenantId, policy: Policy, limit: int = 1_000
+    database: Database, tenant_id: TenantId, policy: Policy, limit: int | None = None
 ) -> list[DecayingFact]:
-    """The facts that hold now, those first that go first; changes nothing."""
+    """The facts that hold now, those first that go first, all or so many; changes nothing."""
     with database.tenant_reads(tenant_id) as connection:
         cursor = execute(
             connection, "read_decaying", _parameters(tenant_id, policy) | {"limit": limit}

@@ -66,11 +66,17 @@ def derive_insights(
     facts = [ShownFact(**row) for row in reversed(cursor.fetchall())]
     if len(facts) < LEAST_FACTS:
         return InsightReport(len(facts))
-    proposals = finder.find(facts, datetime.now(UTC).date())
+    proposals = finder.find(facts, _as_of(facts, datetime.now(UTC)).date())
     outcomes = [{"statement": s, "outcome": f"refused: {why}"} for s, why in proposals.refused]
     new, vectors = _leave_out_repeats(database, tenant_id, proposals.kept, embedder, outcomes)
     report = InsightReport(len(facts), tuple(outcomes), proposals.usage, made_call=True)
     return _store(database, tenant_id, proposals, report, [(p, vectors[p.statement]) for p in new])
+
+
+def _as_of(facts: Sequence[ShownFact], now: datetime) -> datetime:
+    """The latest instant at which one of them began or ended: equal facts, equal request."""
+    borders = (border for f in facts for border in (f.valid_from, f.valid_until))
+    return max((border for border in borders if border and border <= now), default=now)
 
 
 def _leave_out_repeats(
@@ -148,7 +154,7 @@ def _store(
             row = keys | _insight_row(tenant_id, proposal, proposals)
             row["embedding"] = HalfVector(list(vector))
             is_in = execute(connection, "insert_insight", row).fetchone() is not None
-            outcome = "inserted" if is_in else "refused: what it stands on has changed"
+            outcome = "inserted" if is_in else _why_kept_out(connection, row)
             outcomes.append({"statement": proposal.statement, "outcome": outcome})
         account: Row = {
             "run_at": datetime.now(UTC),
@@ -158,6 +164,12 @@ def _store(
         }
         execute(connection, "insert_insight_run", keys | account)
     return replace(report, outcomes=tuple(outcomes))
+
+
+def _why_kept_out(connection: RowConnection, row: Row) -> str:
+    """Another search was quicker, or memory has moved on."""
+    is_claimed = execute(connection, "insight_of_id", row).fetchone() is not None
+    return "claimed before" if is_claimed else "refused: what it stands on has changed"
 
 
 def _observer(connection: RowConnection, keys: Row) -> EntityId:

@@ -294,21 +294,33 @@ def _ids(entities: Iterable[NamedEntity]) -> list[EntityId]:
 def _take_apart(connection: RowConnection, keys: Row, content: Mapping[str, Any]) -> None:
     """Free the loser and what followed it, and give its facts back."""
     loser_id, winner_id = (UUID(content[who]["entity_id"]) for who in ("loser", "winner"))
-    followers = [UUID(entity_id) for entity_id in content["followers"]]
+    # Of what followed the loser, that which still means the winner: the rest was freed before.
+    noted = keys | {"entity_ids": [UUID(entity_id) for entity_id in content["followers"]]}
+    still = execute(connection, "meaning", noted | {"target_id": winner_id}).fetchall()
+    followers = [row["entity_id"] for row in still]
     for ids, target in (([loser_id], None), (followers, loser_id)):
         execute(connection, "redirect_entities", keys | {"entity_ids": ids, "target_id": target})
     given_back = {UUID(row["fact_id"]): row for row in (*content["moved"], *content["closed"])}
     last = execute(connection, "last_versions", keys | {"fact_ids": list(given_back)}).fetchall()
+    ends = sorted({UUID(row[end]) for row in given_back.values() for end in _ENDS if row[end]})
+    # The other end of a fact may mean something else by now, and goes on meaning it.
+    meant = {
+        row["entity_id"]: row["winner_id"]
+        for row in execute(connection, "winners", keys | {"entity_ids": ends}).fetchall()
+    }
     back = [
         keys
         | {"fact_id": row["fact_id"], "version": row["version"], "reason": None}
-        | {"successor_id": None, "subject_id": given_back[row["fact_id"]]["subject_id"]}
-        | {"object_id": given_back[row["fact_id"]]["object_id"]}
+        | {"successor_id": None}
+        | {end: _meant(given_back[row["fact_id"]][end], meant) for end in _ENDS}
         for row in last
         if row["is_believed"] or row["dropped_reason"] == "merged"
     ]
     execute_many(connection, "close_repaired", back)
     execute_many(connection, "insert_repaired", back)
-    ends = {UUID(row[end]) for row in given_back.values() for end in _ENDS if row[end]}
-    dirty = sorted({loser_id, winner_id} | ends, key=str)
+    dirty = sorted({loser_id, winner_id, *meant.values()}, key=str)
     execute_many(connection, "bump_dirty", [keys | {"entity_id": e} for e in dirty])
+
+
+def _meant(entity_id: str | None, meant: Mapping[UUID, UUID]) -> UUID | None:
+    return None if entity_id is None else meant[UUID(entity_id)]

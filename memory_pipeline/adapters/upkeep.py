@@ -24,9 +24,9 @@ def decay(database: Database, tenant_id: TenantId) -> list[ArchivedFact]:
     return archive_decayed(database, tenant_id, tenant_policy(database, tenant_id, {}))
 
 
-def decaying(database: Database, tenant_id: TenantId, limit: int = 1_000) -> list[DecayingFact]:
+def decaying(database: Database, tenant_id: TenantId) -> list[DecayingFact]:
     """What will be archived and when; changes nothing."""
-    return read_decaying(database, tenant_id, tenant_policy(database, tenant_id, {}), limit)
+    return read_decaying(database, tenant_id, tenant_policy(database, tenant_id, {}))
 
 
 def insights(database: Database, tenant_id: TenantId) -> InsightReport:

@@ -36,18 +36,22 @@ def register(app: typer.Typer) -> None:
     app.command()(recall)
 
 
+QueryArgument = Annotated[
+    str, typer.Argument(help="Words, a name or a question; without one the newest.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option(help="Facts or messages at most, up to 100; else `recall_limit`.")
+]
+SurenessOption = Annotated[
+    float | None, typer.Option(help="Facts less sure are left out; else `recall_min_confidence`.")
+]
+
+
 def recall(
     tenant: TenantOption,
-    query: Annotated[
-        str, typer.Argument(help="Words, a name or a question; without one the newest.")
-    ] = "",
-    limit: Annotated[
-        int | None, typer.Option(help="Facts or messages at most, up to 100; else `recall_limit`.")
-    ] = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(help="Facts less sure are left out; else `recall_min_confidence`."),
-    ] = None,
+    query: QueryArgument = "",
+    limit: LimitOption = None,
+    min_confidence: SurenessOption = None,
     valid_at: ValidAtOption = None,
     known_at: KnownAtOption = None,
     messages: Annotated[

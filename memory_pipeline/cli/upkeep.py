@@ -39,6 +39,7 @@ class Done:
     counts: dict[str, int]
     lines: list[str] = field(default_factory=list)
     remark: str = ""
+    has_failed: bool = False
 
 
 _ALL = 1_000_000
@@ -84,8 +85,52 @@ def upkeep(
         return
     tenants = [TenantId(tenant)] if tenant is not None else _all_tenants(database)
     passes = [which] if which is not None else list(Pass)
-    done = [d for name in passes for d in _PASSES[name](database, tenants, dry_run)]
+    done: list[Done] = []
+    problem = _do(database, passes, tenants, dry_run, done)
     _print(done, is_dry=dry_run, as_json=as_json)
+    if problem is not None:
+        raise problem
+
+
+def _do(
+    database: "Database",
+    passes: Iterable[Pass],
+    tenants: Iterable[TenantId],
+    dry_run: bool,
+    done: list[Done],
+) -> CommandError | None:
+    """Add what is done to the list; the trouble that ends the command after it was shown.
+
+    A tenant's own trouble stands in its remark and stops no other one.
+    """
+    from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
+
+    try:
+        for name in passes:
+            done.extend(_PASSES[name](database, tenants, dry_run))
+    except BudgetExhaustedError as error:
+        return CommandError(str(error), ExitCode.BUDGET_EXHAUSTED)
+    except ModelUnavailableError as error:
+        return CommandError(str(error))
+    failed = sum(one.has_failed for one in done)
+    return (
+        CommandError(f"{failed} of {len(done)} passes failed: see the remarks") if failed else None
+    )
+
+
+def _one_by_one(
+    name: Pass, tenants: Iterable[TenantId], work: Callable[[TenantId], Done]
+) -> Iterable[Done]:
+    """One tenant after the other; one's own trouble leaves the others to go on."""
+    from memory_pipeline.domain.policy import PolicyError
+    from memory_pipeline.stages.answers import BadAnswerError
+    from memory_pipeline.stages.walk import StalePlanError
+
+    for tenant_id in tenants:
+        try:
+            yield work(tenant_id)
+        except (BadAnswerError, PolicyError, StalePlanError) as error:
+            yield Done(name, tenant_id, {}, remark=str(error), has_failed=True)
 
 
 def _require(database: "Database", tenant_id: TenantId) -> None:
@@ -106,25 +151,25 @@ def _all_tenants(database: "Database") -> list[TenantId]:
 def _decay(database: "Database", tenants: Iterable[TenantId], dry_run: bool) -> Iterable[Done]:
     from memory_pipeline.adapters.upkeep import decay, decaying
 
-    for tenant_id in tenants:
-        if dry_run:
-            held = decaying(database, tenant_id)
-            going = [fact for fact in held if fact.is_due]
-            lines = [
-                f"{fact.statement} (relevance {fact.relevance:.3f}, read {fact.access_count} times)"
-                for fact in going
-            ]
-            yield Done(Pass.DECAY, tenant_id, {"to_archive": len(going)}, lines)
-        else:
+    def archive(tenant_id: TenantId) -> Done:
+        if not dry_run:
             gone = decay(database, tenant_id)
             lines = [fact.statement for fact in gone]
-            yield Done(Pass.DECAY, tenant_id, {"archived": len(gone)}, lines)
+            return Done(Pass.DECAY, tenant_id, {"archived": len(gone)}, lines)
+        going = [fact for fact in decaying(database, tenant_id) if fact.is_due]
+        lines = [
+            f"{fact.statement} (relevance {fact.relevance:.3f}, read {fact.access_count} times)"
+            for fact in going
+        ]
+        return Done(Pass.DECAY, tenant_id, {"to_archive": len(going)}, lines)
+
+    return _one_by_one(Pass.DECAY, tenants, archive)
 
 
 def _repair(database: "Database", tenants: Iterable[TenantId], dry_run: bool) -> Iterable[Done]:
     from memory_pipeline.adapters.repair_store import repair_tenant
 
-    for tenant_id in tenants:
+    def merge(tenant_id: TenantId) -> Done:
         repaired = repair_tenant(database, tenant_id, dry_run=dry_run)
         merges, retired = repaired.entities.merges, repaired.entities.retired
         counts = {
@@ -135,24 +180,27 @@ def _repair(database: "Database", tenants: Iterable[TenantId], dry_run: bool) ->
         }
         lines = [f"{m.loser.name} is {m.winner.name} ({m.winner.type})" for m in merges]
         lines += [f"an entity without a name is out of use ({e.type})" for e in retired]
-        yield Done(Pass.REPAIR, tenant_id, counts, lines)
+        return Done(Pass.REPAIR, tenant_id, counts, lines)
+
+    return _one_by_one(Pass.REPAIR, tenants, merge)
 
 
 def _insights(database: "Database", tenants: Iterable[TenantId], dry_run: bool) -> Iterable[Done]:
     from memory_pipeline.adapters.environment import fast_model
     from memory_pipeline.adapters.upkeep import NO_MODEL_FOR_INSIGHTS, insights
 
-    for tenant_id in tenants:
+    def find(tenant_id: TenantId) -> Done:
         if fast_model() is None:
-            yield Done(Pass.INSIGHTS, tenant_id, {"inserted": 0}, remark=NO_MODEL_FOR_INSIGHTS)
-        elif dry_run:
+            return Done(Pass.INSIGHTS, tenant_id, {"inserted": 0}, remark=NO_MODEL_FOR_INSIGHTS)
+        if dry_run:
             remark = "one call for the newest live facts, unless there are fewer than two"
-            yield Done(Pass.INSIGHTS, tenant_id, {"calls_at_most": 1}, remark=remark)
-        else:
-            report = insights(database, tenant_id)
-            counts = {"facts_shown": report.facts, "inserted": len(report.inserted)}
-            lines = [f"{o['outcome']}: {o['statement']}" for o in report.outcomes]
-            yield Done(Pass.INSIGHTS, tenant_id, counts, lines)
+            return Done(Pass.INSIGHTS, tenant_id, {"calls_at_most": 1}, remark=remark)
+        report = insights(database, tenant_id)
+        counts = {"facts_shown": report.facts, "inserted": len(report.inserted)}
+        lines = [f"{o['outcome']}: {o['statement']}" for o in report.outcomes]
+        return Done(Pass.INSIGHTS, tenant_id, counts, lines)
+
+    return _one_by_one(Pass.INSIGHTS, tenants, find)
 
 
 def _profiles(database: "Database", tenants: Iterable[TenantId], dry_run: bool) -> Iterable[Done]:
@@ -172,7 +220,9 @@ def _profiles(database: "Database", tenants: Iterable[TenantId], dry_run: bool) 
             "failed": len(report.failures),
         }
         lines = [f"{profile.name}: {profile.text}" for profile in report.written]
-        yield Done(Pass.PROFILES, report.tenant_id, counts, lines, report.problem)
+        yield Done(
+            Pass.PROFILES, report.tenant_id, counts, lines, report.problem, bool(report.problem)
+        )
 
 
 _PASSES: dict[Pass, Callable[["Database", Iterable[TenantId], bool], Iterable[Done]]] = {
@@ -186,6 +236,9 @@ _PASSES: dict[Pass, Callable[["Database", Iterable[TenantId], bool], Iterable[Do
 def _print(done: list[Done], *, is_dry: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"dry_run": is_dry, "passes": [asdict(d) for d in done]}))
+        return
+    if not done:
+        typer.echo("nothing to do")
         return
     from rich.console import Console
     from rich.table import Table
@@ -209,6 +262,9 @@ def _print_merges(database: "Database", tenant_id: TenantId, *, as_json: bool) -
     merges = read_merges(database, tenant_id)
     if as_json:
         typer.echo(json.dumps([_plain(asdict(merge)) for merge in merges]))
+        return
+    if not merges:
+        typer.echo("no merges were made")
         return
     from rich.console import Console
     from rich.table import Table

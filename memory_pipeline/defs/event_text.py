@@ -4,6 +4,7 @@ Belongs here: the fact table and the model calls of one episode. Does not: wheth
 shown (`MEMORY_EVENT_TEXT`) and range runs, whose events hold ids and counts only.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -19,6 +20,7 @@ _SHOWN_CHARS = 30_000
 """More is behind `explain --request`: every event row is read whole by the UI."""
 
 _PROFILES_SHOWN = 5
+_MARKS = re.compile(r"[\\`*_{}\[\]<>()#|!~&]")
 
 
 def episode_text(
@@ -37,7 +39,7 @@ def profiles_table(profiles: Sequence[BuiltProfile]) -> dg.MarkdownMetadataValue
     """The first few profiles that a run wrote."""
     lines = ["| entity | profile | dropped |", "|---|---|---|"]
     lines += [
-        f"| {_cell(p.name)} | {_cell(p.text)} | {len(p.dropped)} |"
+        f"| {markdown_cell(p.name)} | {markdown_cell(p.text)} | {len(p.dropped)} |"
         for p in profiles[:_PROFILES_SHOWN]
     ]
     return dg.MetadataValue.md("\n".join(lines)[:_SHOWN_CHARS])
@@ -46,7 +48,7 @@ def profiles_table(profiles: Sequence[BuiltProfile]) -> dg.MarkdownMetadataValue
 def _table(versions: Sequence[FactVersion]) -> str:
     lines = ["| fact | valid from | until | why it ends |", "|---|---|---|---|"]
     lines += [
-        f"| {_cell(v.statement)} | {_day(v.valid_from)} | {_day(v.valid_until)} "
+        f"| {markdown_cell(v.statement)} | {_day(v.valid_from)} | {_day(v.valid_until)} "
         f"| {v.ended_reason or ''} |"
         for v in versions
     ]
@@ -68,8 +70,9 @@ def _fenced(text: str) -> str:
     return "~~~~~~~~\n" + text.replace("~~~~", "~~ ~~") + "\n~~~~~~~~"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def markdown_cell(text: str) -> str:
+    """Stored text as the text of one cell: no mark-up of its own, so no link and no picture."""
+    return _MARKS.sub(r"\\\g<0>", " ".join(text.split())).replace("://", ":\u200b//")
 
 
 def _day(instant: datetime | None) -> str:

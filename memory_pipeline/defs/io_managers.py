@@ -12,6 +12,7 @@ from typing import Any
 
 import dagster as dg
 
+from memory_pipeline.adapters.attempts import Attempt
 from memory_pipeline.adapters.memory_writer import (
     AlreadyFoldedError,
     OutOfOrderError,
@@ -120,9 +121,11 @@ def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode | N
 
     def write(made: FoldPlan) -> bool:
         try:
-            apply_changes(
-                database, made.changes, made.vectors, _stage_records(walked, made), counts
-            )
+            # What fails alike every time is charged to the episode, which is given up at the cap.
+            with Attempt(walked.charge):
+                apply_changes(
+                    database, made.changes, made.vectors, _stage_records(walked, made), counts
+                )
         except StalePlanError:
             return False
         return True

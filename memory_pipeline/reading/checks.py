@@ -11,6 +11,9 @@ CHECKS = {
     "uneven_episodes": "The ledger adds up: every candidate of every folded episode has an end.",
     "tenants_without_one_live_generation": "Every tenant has exactly one live generation.",
     "profiles_citing_dead_facts": "Profiles cite live facts only.",
+    "archived_facts_believed": "No archived fact is believed.",
+    "facts_of_merged_entities": "No believed fact points to an entity that means another one.",
+    "doubled_stays": "No believed fact says again what another one says of the same time.",
 }
 
 

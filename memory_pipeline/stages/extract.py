@@ -35,7 +35,7 @@ from memory_pipeline.stages.transcript import (
 )
 from memory_pipeline.stages.windows import estimate_tokens
 
-EXTRACTION_VERSION = "extract/1"
+EXTRACTION_VERSION = "extract/2"
 """Part of the recipe: changes when equal answers give other graphs."""
 
 SCHEMA_NAME = "extracted_graph"

@@ -26,6 +26,7 @@ from memory_pipeline.stages.answer_models import InsightsAnswer, strict_schema
 from memory_pipeline.stages.answers import Asker, listed, read_document, unwrapped
 from memory_pipeline.stages.asking import ask_twice
 from memory_pipeline.stages.fields import clean_text
+from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
 from memory_pipeline.stages.length_limit import read_within_length
 from memory_pipeline.stages.sanitise import sanitise_line
 from memory_pipeline.stages.transcript import derive_fence
@@ -158,8 +159,11 @@ def _recognise(value: object) -> dict[str, Any] | None:
                 return {"insights": listed(fields["insights"])}
             if {"statement", "significance"} <= set(fields):
                 return {"insights": [inner]}
-        if isinstance(inner, list) and all(
-            isinstance(item, dict) and "statement" in fields_of(item) for item in inner
+        # An empty list says that there is nothing only where it is the answer itself.
+        if (
+            isinstance(inner, list)
+            and (inner or inner is value)
+            and all(isinstance(item, dict) and "statement" in fields_of(item) for item in inner)
         ):
             return {"insights": inner}
     return None
@@ -186,6 +190,8 @@ def _choose(
             refused.append((item.statement[: policy.insight_chars], "empty statement"))
         elif len(clean_text(item.statement, 10 * policy.insight_chars)) > policy.insight_chars:
             refused.append((statement, f"longer than {policy.insight_chars} characters"))
+        elif score_injection(statement).score >= DOUBTFUL_SCORE:
+            refused.append((statement, "it gives orders"))
         elif unknown or not item.labels:
             shown = ", ".join(unknown) or "nothing"
             refused.append((statement, f"cites {shown}, which was not shown"))

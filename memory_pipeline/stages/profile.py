@@ -34,6 +34,7 @@ from memory_pipeline.stages.answers import Asker, listed, read_document, unwrapp
 from memory_pipeline.stages.asking import ask_twice
 from memory_pipeline.stages.extractive_profile import cut_sentences, extractive_profile
 from memory_pipeline.stages.fields import NAME_CHARS
+from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
 from memory_pipeline.stages.length_limit import read_within_length
 from memory_pipeline.stages.profile_lines import fact_lines
 from memory_pipeline.stages.profile_support import Evidence, why_unsupported
@@ -48,6 +49,8 @@ EXTRACTIVE = "extractive/1"
 _SENTENCE_CHARS = 1_000
 _SENTENCE_ARRAYS = ("sentences", "profile", "paragraph", "statements")
 _LABEL = re.compile(r"\[?\s*f?(\d{1,4})\s*\]?", re.IGNORECASE)
+_MARKUP = re.compile(r"\w+://|\]\(|<[/!a-z]", re.IGNORECASE)
+"""A profile is prose that goes into prompts and pages: what it links to nobody has checked."""
 _LABEL_IN_TEXT = re.compile(r"\s*[\[(]\s*f\d+(?:\s*[,;]\s*f\d+)*\s*[\])]", re.IGNORECASE)
 
 
@@ -206,6 +209,10 @@ def _checked(text: str, labels: Sequence[str], grounding: Grounding) -> tuple[Se
     """The sentence, or None and why it does not stand."""
     if not labels:
         return None, "it cites no fact"
+    if score_injection(text).score >= DOUBTFUL_SCORE:
+        return None, "it gives orders"
+    if _MARKUP.search(text):
+        return None, "it holds a link or markup"
     facts: list[GroundFact] = []
     for label in labels:
         match = _LABEL.fullmatch(label.strip())

@@ -173,7 +173,7 @@ def why_unsupported(sentence: str, evidence: Evidence) -> str | None:
         if not evidence.knows_name(folded) and folded not in evidence.weekdays:
             return f"the name {name} is not in its facts"
     is_negative = _NEGATIVE.search(sentence) is not None
-    if _DENIALS.search(sentence) and not evidence.is_ever_negative:
+    if _NEGATIVE_PREDICATE.search(sentence) and not evidence.is_ever_negative:
         return "it denies what its facts say"
     if evidence.is_always_negative and not is_negative:
         return "it says what its facts deny"

@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memory_pipeline.domain.claim import Mention
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.domain.fact import EndedReason, end_of, start_of
 from memory_pipeline.domain.ids import EntityId, FactId
+from memory_pipeline.stages.alias_rules import may_be_one
 from memory_pipeline.stages.fields import normalise_name
 from memory_pipeline.stages.name_folding import fold_name
 
@@ -100,9 +102,11 @@ def plan_entities(
 ) -> EntityRepairs:
     """Entities of equal type and normalised name become the one with the smallest id.
 
-    `fixed` are never touched (the user, the observer of insights); `undone` are (loser, winner)
-    pairs that somebody took apart again.
+    `fixed` are never touched (the user, the observer of insights); `undone` are pairs that
+    somebody took apart again: they don't meet in a third one either. What forbids a merge when a
+    name comes up (another digit, mr and mrs) forbids it here.
     """
+    parted = {frozenset(pair) for pair in undone}
     groups: dict[tuple[EntityType, str], list[NamedEntity]] = defaultdict(list)
     retired: list[NamedEntity] = []
     for entity in sorted(entities, key=lambda e: str(e.entity_id)):
@@ -114,22 +118,47 @@ def plan_entities(
         else:
             retired.append(entity)
     merges = [
-        Merge(loser=loser, winner=group[0])
+        Merge(loser=loser, winner=one[0])
         for group in groups.values()
-        for loser in group[1:]
-        if (loser.entity_id, group[0].entity_id) not in undone
+        for one in _split(group, parted)
+        for loser in one[1:]
     ]
     return EntityRepairs(
         tuple(sorted(merges, key=lambda m: str(m.loser.entity_id))), tuple(retired)
     )
 
 
+def _split(
+    group: Sequence[NamedEntity], parted: Collection[frozenset[EntityId]]
+) -> list[list[NamedEntity]]:
+    """Entities of one name by what they can be: each joins the first of which it may be all."""
+    ones: list[list[NamedEntity]] = []
+    for entity in group:
+        for one in ones:
+            if all(_may_meet(entity, other, parted) for other in one):
+                one.append(entity)
+                break
+        else:
+            ones.append([entity])
+    return ones
+
+
+def _may_meet(
+    one: NamedEntity, other: NamedEntity, parted: Collection[frozenset[EntityId]]
+) -> bool:
+    if frozenset((one.entity_id, other.entity_id)) in parted:
+        return False
+    return may_be_one(
+        Mention(name=one.name, type=one.type), Mention(name=other.name, type=other.type)
+    )
+
+
 def plan_facts(facts: Sequence[HeldFact], repairs: EntityRepairs) -> FactRepairs:
     """Corrected endpoints for every fact of a loser; what the winner holds already is closed.
 
-    `facts` are the believed ones that touch a loser, a winner or a retired entity. A stay that
-    overlaps none of the kept ones is no duplicate; a fact between two names of one thing says
-    nothing any more.
+    `facts` are the believed ones that touch a loser, a winner or a retired entity. A stay is a
+    duplicate where one that is kept covers it, or where both are open-ended; a fact between two
+    names of one thing says nothing any more.
     """
     winner_of = repairs.winner_of()
     retired = {entity.entity_id for entity in repairs.retired}
@@ -143,7 +172,7 @@ def plan_facts(facts: Sequence[HeldFact], repairs: EntityRepairs) -> FactRepairs
         subject = winner_of.get(fact.subject_id, fact.subject_id)
         target = winner_of.get(fact.object_id, fact.object_id) if fact.object_id else None
         triple = (subject, fact.predicate, target, fact.object_text)
-        twin = next((k for k in kept[triple] if _overlap(k, fact)), None)
+        twin = next((k for k in kept[triple] if _covers(k, fact)), None)
         if (subject, target) == (fact.subject_id, fact.object_id):
             kept[triple].append(fact)
         elif subject == target:
@@ -164,7 +193,10 @@ def _seniority(
     return (is_moved, fact.known_from, str(fact.fact_id))
 
 
-def _overlap(one: HeldFact, other: HeldFact) -> bool:
-    return start_of(one.valid_from) < end_of(other.valid_until) and start_of(
-        other.valid_from
-    ) < end_of(one.valid_until)
+def _covers(kept: HeldFact, other: HeldFact) -> bool:
+    """Whether nothing is lost with the other one; memory holds one open-ended fact of a triple."""
+    if kept.valid_until is None and other.valid_until is None:
+        return True
+    return start_of(kept.valid_from) <= start_of(other.valid_from) and end_of(
+        other.valid_until
+    ) <= end_of(kept.valid_until)

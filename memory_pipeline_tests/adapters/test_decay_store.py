@@ -90,9 +90,7 @@ def test_a_fact_read_once_stays_three_half_lives_from_the_read(
 
 
 def test_a_fact_exactly_at_the_floor_stays(database_url: str) -> None:
-    left = scalar(
-        database_url, "select memory.half_lives_left(interval '180 days', 0, 90.0, 0.25)"
-    )
+    left = scalar(database_url, "select memory.half_lives_left(interval '180 days', 0, 90.0, 0.25)")
     assert left == 0
 
 

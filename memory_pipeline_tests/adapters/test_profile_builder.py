@@ -753,7 +753,6 @@ def test_a_broken_store_gives_the_claims_back_and_raises(
     assert due_tenants(database, 10) == {TENANT: 2}
 
 
-@pytest.mark.xfail(strict=True, reason="repair bumps the ends of moved facts, not of closed ones")
 def test_a_merge_makes_every_profile_dirty_that_cites_what_it_closed(
     database: Database, database_url: str
 ) -> None:

@@ -99,3 +99,20 @@ def _fold_elsewhere(url: str) -> None:
     other = Database(url)
     assert fold_all(scripted_workshop(other, ScriptedExtractor())) == [1]
     other.close()
+
+
+def test_a_write_that_fails_alike_every_time_gives_the_episode_up_at_the_cap(
+    database: Database, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "alter table memory.facts add constraint no_tea check (statement not like '%tea')"
+        )
+    workshop = scripted_workshop(database, ScriptedExtractor())
+    for attempt in (1, 2, 3):
+        with pytest.raises(psycopg.IntegrityError, match="no_tea"):
+            fold_all(workshop)
+        attempts = "select extraction_attempts from memory.episodes"
+        assert scalar(database_url, attempts) == attempt
+    assert fold_all(workshop) == [1]
+    assert scalar(database_url, "select extraction_status from memory.episodes") == "given_up"

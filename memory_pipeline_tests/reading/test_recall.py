@@ -463,7 +463,7 @@ def test_an_insight_is_found_like_any_fact(database: Database, database_url: str
     )
     best = recall(database, ANN, "evenings on the water", EMBEDDER)
     assert (best.facts[0].subject, best.facts[0].object) == ("graph observations", text)
-    assert f"- {text} (since" in best.context
+    assert f"- {text} (concluded from several facts, not said)" in best.context
 
 
 # --- profiles and instructions --------------------------------------------------------------------

@@ -54,3 +54,43 @@ where p.retired_at is null and (p.holds_until is null or p.holds_until > now())
                 and f.fact_id = cited.fact_id and upper_inf(f.known_time)
                 and (upper_inf(f.valid_time) or upper(f.valid_time) > now())))
 group by p.tenant_id order by p.tenant_id;
+
+-- name: archived_facts_believed
+-- Facts known before their content was archived, holding then, and believed all the same.
+select f.tenant_id, count(*) as problems
+from memory.facts f
+join memory.generations g on g.tenant_id = f.tenant_id and g.generation_id = f.generation_id
+    and g.status = 'live'
+where upper_inf(f.known_time) and exists (
+    select from memory.corrections c
+    where c.tenant_id = f.tenant_id and c.kind = 'archive' and c.undone_at is null
+        and c.content_key = f.content_key and f.valid_time @> c.known_at
+        and c.known_at > (
+            select min(lower(v.known_time)) from memory.facts v
+            where v.tenant_id = f.tenant_id and v.generation_id = f.generation_id
+                and v.fact_id = f.fact_id))
+group by f.tenant_id order by f.tenant_id;
+
+-- name: facts_of_merged_entities
+-- Believed facts that point to an entity which means another one or is out of use.
+select f.tenant_id, count(distinct f.fact_id) as problems
+from memory.facts f
+join memory.generations g on g.tenant_id = f.tenant_id and g.generation_id = f.generation_id
+    and g.status = 'live'
+join memory.entities e on e.tenant_id = f.tenant_id and e.generation_id = f.generation_id
+    and e.entity_id in (f.subject_id, f.object_id)
+where upper_inf(f.known_time) and (e.redirect_to is not null or e.retired_at is not null)
+group by f.tenant_id order by f.tenant_id;
+
+-- name: doubled_stays
+-- Believed facts that say the same as another one of the same period.
+select f.tenant_id, count(*) as problems
+from memory.facts f
+join memory.generations g on g.tenant_id = f.tenant_id and g.generation_id = f.generation_id
+    and g.status = 'live'
+where upper_inf(f.known_time) and exists (
+    select from memory.facts o
+    where o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
+        and o.triple_key = f.triple_key and o.fact_id <> f.fact_id and upper_inf(o.known_time)
+        and o.valid_time = f.valid_time and o.fact_id < f.fact_id)
+group by f.tenant_id order by f.tenant_id;

@@ -77,4 +77,4 @@ select fact_id, statement, access_count, last_accessed_at, counted_from,
     end as archived_from
 from rated
 order by half_lives_left nulls last, statement, fact_id
-limit %(limit)s;
+limit %(limit)s::bigint;

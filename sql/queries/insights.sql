@@ -42,6 +42,13 @@ where g.tenant_id = %(tenant_id)s and g.generation_id = %(generation_id)s
 on conflict do nothing
 returning fact_id;
 
+-- name: insight_of_id
+-- Whether an insight was ever claimed under this id.
+select f.fact_id from memory.facts f
+where f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and f.fact_id = %(fact_id)s
+limit 1;
+
 -- name: insert_insight_run
 -- The account of one search for insights.
 insert into memory.insight_runs (tenant_id, generation_id, run_at, request_digest, facts, outcomes)

@@ -69,10 +69,18 @@ values (%(tenant_id)s, %(generation_id)s, %(fact_id)s, %(version)s, %(subject_id
             and fact_id = %(fact_id)s and version = %(version)s - 1));
 
 -- name: note_contents
--- Since when each content is known, whatever generation holds it: forgetting counts from there.
-insert into memory.fact_access (tenant_id, content_key)
+-- Since when each content is known, whatever generation holds it: forgetting counts from there, or
+-- from when it was said anew after it was forgotten.
+insert into memory.fact_access as a (tenant_id, content_key)
 select %(tenant_id)s, md5(lower(s.statement))::uuid from unnest(%(statements)s::text[]) as s (statement)
-on conflict do nothing;
+on conflict (tenant_id, content_key) do update
+set first_recorded_at = excluded.first_recorded_at, last_accessed_at = null, access_count = 0
+where exists (
+    select from memory.corrections c
+    join memory.generations g on g.tenant_id = c.tenant_id and g.status = 'live'
+    where c.tenant_id = a.tenant_id and c.kind = 'archive' and c.undone_at is null
+        and c.content ->> 'content_key' = a.content_key::text
+        and c.recorded_at > a.first_recorded_at and g.generation_id = %(generation_id)s);
 
 -- name: yield_to_twins
 -- New facts that were kept out end as `race`: what pointed at them points at the believed twin.
@@ -81,10 +89,13 @@ with twin as (
     from unnest(%(fact_ids)s::uuid[], %(subject_ids)s::uuid[], %(predicates)s::text[],
         %(objects)s::uuid[], %(texts)s::text[], %(statements)s::text[])
         as n (fact_id, subject_id, predicate, object_id, object_text, statement)
-    join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-        and f.triple_key = memory.triple_key(n.subject_id, n.predicate, n.object_id,
-            n.object_text, n.statement)
-        and upper_inf(f.known_time) and upper_inf(f.valid_time)
+    cross join lateral (
+        select t.fact_id from memory.facts t
+        where t.tenant_id = %(tenant_id)s and t.generation_id = %(generation_id)s
+            and t.triple_key = memory.triple_key(n.subject_id, n.predicate, n.object_id,
+                n.object_text, n.statement)
+            and upper_inf(t.known_time) and upper_inf(t.valid_time)
+        limit 1) f
     where not exists (
         select from memory.facts o
         where o.tenant_id = %(tenant_id)s and o.generation_id = %(generation_id)s

@@ -328,15 +328,23 @@ where d.tenant_id = %(tenant_id)s and d.attempts > 0
 order by d.held_at is null, e.name collate "C", e.entity_id;
 
 -- name: entities_named
--- Entities in use of this name or alias or, written so, of this id.
+-- Entities in use of this name or alias or, written so, of this id, merged ones by what they mean.
 select e.entity_id, e.name, e.type
-from memory.entities e
-join memory.generations g on g.tenant_id = e.tenant_id and g.generation_id = e.generation_id
-    and g.status = 'live'
-where e.tenant_id = %(tenant_id)s and e.redirect_to is null and e.retired_at is null
-    and (e.name = %(name)s or (length(%(text)s) >= 8 and starts_with(e.entity_id::text, %(text)s))
-        or exists (
-            select from memory.entity_aliases a
-            where a.tenant_id = e.tenant_id and a.generation_id = e.generation_id
-                and a.entity_id = e.entity_id and a.alias = %(name)s))
+from (
+    select distinct memory.winner_of(n.tenant_id, n.generation_id, n.entity_id) as entity_id,
+        n.generation_id
+    from memory.entities n
+    join memory.generations g on g.tenant_id = n.tenant_id and g.generation_id = n.generation_id
+        and g.status = 'live'
+    where n.tenant_id = %(tenant_id)s
+        and (n.name = %(name)s
+            or (length(%(text)s) >= 8 and starts_with(n.entity_id::text, %(text)s))
+            or exists (
+                select from memory.entity_aliases a
+                where a.tenant_id = n.tenant_id and a.generation_id = n.generation_id
+                    and a.entity_id = n.entity_id and a.alias = %(name)s))
+) as named
+join memory.entities e on e.tenant_id = %(tenant_id)s
+    and e.generation_id = named.generation_id and e.entity_id = named.entity_id
+    and e.retired_at is null
 order by e.name <> %(name)s, e.name collate "C", e.type, e.entity_id;

@@ -16,6 +16,20 @@ where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
     and e.redirect_to = any(%(entity_ids)s)
 order by e.entity_id;
 
+-- name: meaning
+-- Which of these entities mean another one.
+select e.entity_id from memory.entities e
+where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+    and e.entity_id = any(%(entity_ids)s) and e.redirect_to = %(target_id)s
+order by e.entity_id;
+
+-- name: winners
+-- What these entities mean now: themselves, or another one.
+select e.entity_id, memory.winner_of(%(tenant_id)s, %(generation_id)s, e.entity_id) as winner_id
+from memory.entities e
+where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+    and e.entity_id = any(%(entity_ids)s);
+
 -- name: undone_merges
 -- Merges that somebody took apart again: they are not made a second time.
 select (c.content -> 'loser' ->> 'entity_id')::uuid as loser_id,

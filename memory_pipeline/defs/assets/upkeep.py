@@ -22,6 +22,7 @@ from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
     record_partition_metadata,
 )
+from memory_pipeline.defs.event_text import markdown_cell
 from memory_pipeline.defs.partitions import TENANT_PARTITIONS, tenant_key, tenant_of
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.domain.ids import TenantId
@@ -129,7 +130,7 @@ def _archive(database: Database, tenant_id: TenantId, may_show: bool) -> Metadat
             _lines(
                 "| fact | relevance | reads | goes |\n|---|---|---|---|",
                 [
-                    f"| {_cell(f.statement)} | {f.relevance:.2f} | {f.access_count} | "
+                    f"| {markdown_cell(f.statement)} | {f.relevance:.2f} | {f.access_count} | "
                     f"{'never' if f.archived_from is None else f'{f.archived_from:%Y-%m-%d}'} |"
                     for f in left[:_LINES_SHOWN]
                 ],
@@ -234,19 +235,18 @@ def _find_insights(database: Database, tenant_id: TenantId, may_show: bool) -> M
         "price_usd": "unpriced" if report.usage.price_usd is None else report.usage.price_usd,
     }
     if may_show:
-        lines = [f"| {_cell(o['statement'])} | {_cell(o['outcome'])} |" for o in report.outcomes]
+        lines = [
+            f"| {markdown_cell(o['statement'])} | {markdown_cell(o['outcome'])} |"
+            for o in report.outcomes
+        ]
         metadata["outcomes"] = dg.MetadataValue.md(
             _lines("| insight | outcome |\n|---|---|", lines)
         )
     return metadata
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
-
-
 def _table(head: str, rows: list[str]) -> dg.MarkdownMetadataValue:
-    cells = [f"| {_cell(row)} |" for row in rows[:_LINES_SHOWN]]
+    cells = [f"| {markdown_cell(row)} |" for row in rows[:_LINES_SHOWN]]
     return dg.MetadataValue.md(_lines(f"| {head} |\n|---|", cells))
 
 
