@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from collections.abc import Iterator
 from typing import Literal
 
@@ -16,15 +17,14 @@ import pytest
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.reading.digest import digest
-from memory_pipeline_tests.crashes.histories import import_episodes, rich_workshop
+from memory_pipeline_tests.crashes.histories import import_episodes
 from memory_pipeline_tests.crashes.worker import Ended, Job
 from memory_pipeline_tests.crashes.workers import Workers, broken_rules, locks_left
-from memory_pipeline_tests.scripted import fold_all
 
 _FIRMS = ("halden", "brightwell", "kestrel")
-_LONGEST_SECONDS = 0.25
-"""About how long a worker needs to connect and to fold some episodes."""
 _PER_TENANT = 8
+_WORKING = (0.15, 0.9)
+"""The part of an undisturbed worker's time in which it has a session and work to do."""
 Disturbance = Literal["kill", "terminate"]
 
 
@@ -50,19 +50,25 @@ def disturb(workers: Workers, database: Database, times: int, how: Disturbance) 
     Returns how many workers had something to lose, and how many folds were made before the last
     worker of each tenant, which nobody disturbs.
     """
-    chance = random.Random(f"{how} {times}")  # noqa: S311 - the same instants every time
+    chance = random.Random(f"{how} {times}")  # noqa: S311 - the same parts of a life each time
     whole = _import(database, "whole")
-    fold_all(rich_workshop(database, whole), whole)
+    started = time.monotonic()
+    workers.run(database.url, Job(tenants=(whole,)))
+    undisturbed_seconds = time.monotonic() - started
     expected = digest(database, whole)
     hit = folded_before = 0
     for first in range(0, times, _PER_TENANT):
         tenant = _import(database, f"{how}-{first}")
         database.close()
-        for _ in range(min(_PER_TENANT, times - first)):
+        # Early ends first: they leave work to those that come later. Not before the worker has
+        # connected: with no session to end it would do all the work undisturbed.
+        for part in sorted(
+            chance.uniform(*_WORKING) for _ in range(min(_PER_TENANT, times - first))
+        ):
             (ended,) = workers.run(
                 database.url,
                 Job(tenants=(tenant,)),
-                disturb_after=chance.uniform(0.0, _LONGEST_SECONDS),
+                disturb_after=part * undisturbed_seconds,
                 disturb=how,
             )
             hit += _was_hit(ended)
