@@ -271,7 +271,7 @@ class MemoryStore:
         return MemoryState(
             head=head,
             user_id=self._user_id,
-            facts=tuple(_fact(rows[key]) for key in sorted(rows, key=str)),
+            facts=tuple(_fact(rows[key]) for key in sorted(rows)),
             similarities=similarities,
             quotes={FactId(key): row["quote"] for key, row in rows.items() if row["quote"]},
         )
@@ -300,7 +300,7 @@ class MemoryStore:
             )
         facts = {f.fact_id: f for f in state.facts}
         facts |= {FactId(row["fact_id"]): _fact(row) for row in cursor.fetchall()}
-        ordered = tuple(facts[key] for key in sorted(facts, key=str))
+        ordered = tuple(facts[key] for key in sorted(facts))
         return state.model_copy(update={"facts": ordered, "has_links": True})
 
 

@@ -206,8 +206,9 @@ def _closure_of(draft: Draft, before: FactVersion) -> VersionClosure:
 
 def is_same_triple(one: FactVersion, other: FactVersion) -> bool:
     """Whether two facts say the same, whenever they hold."""
-    return (one.subject_id, one.predicate, one.object_key()) == (
-        other.subject_id,
-        other.predicate,
-        other.object_key(),
+    # The predicate first: of many facts compared most differ in it.
+    return (
+        one.predicate == other.predicate
+        and one.subject_id == other.subject_id
+        and one.object_key() == other.object_key()
     )

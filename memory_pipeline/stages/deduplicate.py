@@ -79,9 +79,11 @@ class _Deduplication:
     kept: list[ResolvedClaim] = field(default_factory=list)
     closed_by: dict[str, FactVersion] = field(default_factory=dict)
     facts: dict[FactId, FactVersion] = field(init=False)
+    ids: dict[FactId, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.facts = {fact.fact_id: fact for fact in self.state.facts}
+        self.ids = {fact_id: str(fact_id) for fact_id in self.facts}
 
     def merge_equal_triples(self) -> list[ResolvedClaim]:
         """One claim per triple and stay, endings that are not sure enough left out (D1, D2)."""
@@ -186,7 +188,7 @@ class _Deduplication:
             if (
                 fact.subject_id == resolved.subject_id
                 and not has_ended(fact.valid_until, resolved.claim.said_at)
-                and self.state.similarity(ref, str(fact.fact_id)) >= self.profile.duplicate
+                and self.state.similarity(ref, self.ids[fact.fact_id]) >= self.profile.duplicate
                 and not differs_from_fact(resolved, fact)
                 and not _has_other_dates(resolved.claim, fact)
             ):
@@ -210,7 +212,7 @@ class _Deduplication:
         for fact in self.state.facts:
             if fact.subject_id != resolved.subject_id or has_ended(fact.valid_until, claim.said_at):
                 continue
-            similarity = self.state.similarity(claim.ref, str(fact.fact_id))
+            similarity = self.state.similarity(claim.ref, self.ids[fact.fact_id])
             reason = self._pair_reason(resolved, fact, similarity)
             if reason is None or (is_history and reason is not PairReason.ENDING):
                 continue

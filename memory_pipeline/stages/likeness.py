@@ -38,8 +38,8 @@ _CALENDAR = re.compile(
 def is_same_triple(resolved: ResolvedClaim, fact: FactVersion) -> bool:
     """Whether claim and fact share subject, predicate and object."""
     return (
-        resolved.subject_id == fact.subject_id
-        and resolved.claim.predicate == fact.predicate
+        resolved.claim.predicate == fact.predicate
+        and resolved.subject_id == fact.subject_id
         and same_object(resolved, fact)
     )
 
