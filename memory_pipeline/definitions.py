@@ -21,6 +21,7 @@ from memory_pipeline.defs.upkeep_profiles import (
     refresh_profiles,
     weekly_profiles,
 )
+from memory_pipeline.defs.vector_indexes import index_big_tenants, nightly_indexes
 from memory_pipeline.defs.zombies import run_lock_executor
 
 defs = dg.Definitions(
@@ -33,8 +34,8 @@ defs = dg.Definitions(
         merged_entities,
     ],
     asset_checks=[memory_checks],
-    jobs=[walk_episodes, check_memory, refresh_profiles, *UPKEEP_JOBS],
-    schedules=[nightly_checks, weekly_profiles, *UPKEEP_SCHEDULES],
+    jobs=[walk_episodes, check_memory, refresh_profiles, *UPKEEP_JOBS, index_big_tenants],
+    schedules=[nightly_checks, weekly_profiles, *UPKEEP_SCHEDULES, nightly_indexes],
     sensors=[new_episodes, sweep, dirty_profiles],
     resources=walk_resources(),
     executor=run_lock_executor(memory_url),

@@ -20,12 +20,14 @@ from memory_pipeline.adapters import environment, workshop
 from memory_pipeline.adapters.insight_store import InsightReport
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.upkeep import insights
+from memory_pipeline.adapters.vector_index import promote_big_tenants
 from memory_pipeline.definitions import defs
-from memory_pipeline.defs import resources
+from memory_pipeline.defs import resources, vector_indexes
 from memory_pipeline.defs.assets import upkeep as assets
 from memory_pipeline.defs.partitions import RANGE_END_TAG, RANGE_START_TAG, register_partitions
 from memory_pipeline.defs.runs import walk_resources
 from memory_pipeline.defs.upkeep import UPKEEP_JOBS, UPKEEP_SCHEDULES
+from memory_pipeline.defs.vector_indexes import index_big_tenants
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import BudgetExhaustedError
 from memory_pipeline.reading.facts import read_facts
@@ -37,6 +39,7 @@ from memory_pipeline_tests.scripted import (
     daily,
     fold_all,
     import_history,
+    scalar,
     scripted_workshop,
 )
 from memory_pipeline_tests.scripted_server import Asked
@@ -219,5 +222,17 @@ def test_upkeep_is_scheduled_and_on_by_default() -> None:
         "weekly_insights": "0 5 * * 0",
     }
     known = {schedule.name: schedule for schedule in defs.schedules or ()}
-    for name in cron:
+    for name in [*cron, "nightly_indexes"]:
         assert known[name].default_status is dg.DefaultScheduleStatus.RUNNING
+
+
+def test_a_tenant_that_has_grown_gets_an_index_of_its_own_in_a_run(
+    instance: dg.DagsterInstance, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        vector_indexes, "promote_big_tenants", lambda found: promote_big_tenants(found, threshold=2)
+    )
+    result = index_big_tenants.execute_in_process(instance=instance, resources=walk_resources())
+    assert result.success
+    indexes = "select count(*) from pg_class where relname like %s"
+    assert scalar(database_url, indexes, ["facts\\_graph%"]) == 2
