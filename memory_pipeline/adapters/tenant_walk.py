@@ -22,7 +22,7 @@ from memory_pipeline.adapters.generation_store import open_live_generation
 from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.models.endpoint import UnansweredRequestError
-from memory_pipeline.adapters.postgres import Database, Row
+from memory_pipeline.adapters.postgres import Database, DatabaseUnavailableError, Row
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
 from memory_pipeline.domain.claim import USER, GuardedGraph
 from memory_pipeline.domain.conversation import Window
@@ -172,7 +172,7 @@ class TenantWalk:
             yield from self._strides(ordinals, may_extract=may_extract)
         finally:
             # Or whoever comes after the lease's end would take this for a lost worker (spec E5).
-            with suppress(psycopg.Error):
+            with suppress(psycopg.Error, DatabaseUnavailableError):
                 self._store.save()
                 self._conversations.release_leases(self._tenant_id)
 
