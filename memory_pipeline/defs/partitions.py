@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dagster import DagsterInstance, DynamicPartitionsDefinition, MultiPartitionsDefinition
+from dagster import (
+    AssetExecutionContext,
+    DagsterInstance,
+    DynamicPartitionsDefinition,
+    MultiPartitionsDefinition,
+)
+
+from memory_pipeline.domain.ids import TenantId
 
 __all__ = [
     "EPISODE_GRID",
@@ -21,6 +28,7 @@ __all__ = [
     "TENANT_TAG",
     "Cell",
     "GridSize",
+    "chosen_tenants",
     "grid_size",
     "ordinals_by_tenant",
     "ordinals_of",
@@ -137,6 +145,13 @@ def ordinals_by_tenant(keys: Iterable[str]) -> dict[str, frozenset[int]]:
         cell = parse_partition_key(key)
         wanted[cell.tenant].update(ordinals_of(cell.partition_number))
     return {tenant: frozenset(wanted[tenant]) for tenant in sorted(wanted)}
+
+
+def chosen_tenants(context: AssetExecutionContext) -> list[TenantId] | None:
+    """The tenants of a run's tenant partitions, sorted; None for a run that chose none."""
+    if not (context.has_partition_key or context.has_partition_key_range):
+        return None
+    return sorted(TenantId(tenant_of(key)) for key in context.partition_keys)
 
 
 def range_tags(tenant: str, first: int, last: int) -> dict[str, str]:

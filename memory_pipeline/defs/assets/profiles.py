@@ -21,7 +21,7 @@ from memory_pipeline.defs.dagster_internals import (
     record_partition_metadata,
 )
 from memory_pipeline.defs.event_text import profiles_table
-from memory_pipeline.defs.partitions import TENANT_PARTITIONS, tenant_key, tenant_of
+from memory_pipeline.defs.partitions import TENANT_PARTITIONS, chosen_tenants, tenant_key
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.domain.ids import TenantId
 
@@ -62,7 +62,7 @@ def profiles(
     stays when the run fails; a tenant's failed entities are counted and fail nothing.
     """
     database = walks.database()
-    chosen = _chosen(context)
+    chosen = chosen_tenants(context)
     done = _Done(context)
     try:
         for report in _reports(database, chosen, config):
@@ -78,13 +78,6 @@ def profiles(
     entries = {(dg.AssetKey(PROFILES), tenant_key(tenant)): nothing for tenant in chosen}
     record_partition_metadata(context, {**entries, **done.metadata()})
     yield dg.MaterializeResult(asset_key=PROFILES)
-
-
-def _chosen(context: dg.AssetExecutionContext) -> list[TenantId] | None:
-    """The tenants of the run's partitions; None for a run without any."""
-    if not (context.has_partition_key or context.has_partition_key_range):
-        return None
-    return sorted(TenantId(tenant_of(key)) for key in context.partition_keys)
 
 
 def _reports(

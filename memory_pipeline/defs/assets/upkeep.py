@@ -23,7 +23,7 @@ from memory_pipeline.defs.dagster_internals import (
     record_partition_metadata,
 )
 from memory_pipeline.defs.event_text import markdown_cell
-from memory_pipeline.defs.partitions import TENANT_PARTITIONS, tenant_key, tenant_of
+from memory_pipeline.defs.partitions import TENANT_PARTITIONS, chosen_tenants, tenant_key
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import ModelUnavailableError
@@ -66,7 +66,7 @@ def _pass(
     when the run fails; a tenant's own trouble fails the run after the others' work.
     """
     database = walks.database()
-    chosen = _chosen(context)
+    chosen = chosen_tenants(context)
     tenants = tenants_with_memory(database) if chosen is None else chosen
     may_show = len(tenants) == 1 and environment.event_text() == "single"
     entries: dict[tuple[dg.AssetKey, str], Metadata] = {}
@@ -92,12 +92,6 @@ def _pass(
     nothing = {(dg.AssetKey(name), tenant_key(tenant)): {"changed": 0} for tenant in chosen}
     record_partition_metadata(context, {**nothing, **entries})
     yield dg.MaterializeResult(asset_key=name)
-
-
-def _chosen(context: dg.AssetExecutionContext) -> list[TenantId] | None:
-    if not (context.has_partition_key or context.has_partition_key_range):
-        return None
-    return sorted(TenantId(tenant_of(key)) for key in context.partition_keys)
 
 
 @dg.multi_asset(
