@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from threading import Barrier
 from typing import Any
 from xml.etree import ElementTree
 
@@ -193,6 +194,23 @@ def test_insights_of_all_tenants_come_in_one_run(
     assert [row.statement for row in read_insights(database, ANN)] == ["Tea comes with acme."]
     assert run(instance, "find_insights").success
     assert events(instance, assets.INSIGHTS)["ann"]["inserted"] == 0
+
+
+def test_insights_of_several_tenants_are_asked_for_side_by_side(
+    instance: dg.DagsterInstance, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = Barrier(2, timeout=30)
+
+    def together(asked: Asked) -> str:
+        if asked.schema_name == "insights":
+            both.wait()
+        return _insightful(asked)
+
+    with AimedServer(together) as server:
+        configure(monkeypatch, server, strong=False)
+        monkeypatch.setattr(workshop, "_endpoint", lambda: endpoint_of(server))
+        assert run(instance, "find_insights").success
+    assert len(events(instance, assets.INSIGHTS)) == 2
 
 
 def test_an_exhausted_budget_keeps_what_is_done_and_fails_the_run(

@@ -5,7 +5,8 @@ Belongs here: three assets over tenants and their metadata. Does not: what each 
 """
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
@@ -57,8 +58,38 @@ def _spec(name: str, description: str) -> dg.AssetSpec:
     )
 
 
+def _done(
+    database: Database, tenants: Sequence[TenantId], work: Work, width: int
+) -> Iterator[tuple[TenantId, Metadata | Exception | None]]:
+    """What was done for each tenant, `width` of them side by side, or that tenant's own trouble.
+
+    Any other error is raised once those at work beside it are through; no further one is begun.
+    """
+    may_show = len(tenants) == 1 and environment.event_text() == "single"
+
+    def of_one(tenant_id: TenantId) -> Metadata | Exception | None:
+        try:
+            return work(database, tenant_id, may_show)
+        except _OF_ONE_TENANT as error:
+            return error
+
+    if width == 1:
+        yield from ((tenant_id, of_one(tenant_id)) for tenant_id in tenants)
+        return
+    with ThreadPoolExecutor(width) as pool:
+        for first in range(0, len(tenants), width):
+            beside = tenants[first : first + width]
+            futures = [pool.submit(of_one, tenant_id) for tenant_id in beside]
+            wait(futures)
+            # What is done is told before the first error is raised.
+            for tenant_id, future in sorted(
+                zip(beside, futures, strict=True), key=lambda pair: bool(pair[1].exception())
+            ):
+                yield tenant_id, future.result()
+
+
 def _pass(
-    context: dg.AssetExecutionContext, walks: WalkResource, name: str, work: Work
+    context: dg.AssetExecutionContext, walks: WalkResource, name: str, work: Work, width: int = 1
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """One pass over the chosen tenants, or over all where no partition is chosen.
 
@@ -68,17 +99,13 @@ def _pass(
     database = walks.database()
     chosen = chosen_tenants(context)
     tenants = tenants_with_memory(database) if chosen is None else chosen
-    may_show = len(tenants) == 1 and environment.event_text() == "single"
     entries: dict[tuple[dg.AssetKey, str], Metadata] = {}
     problems: list[str] = []
     try:
-        for tenant_id in tenants:
-            try:
-                done = work(database, tenant_id, may_show)
-            except _OF_ONE_TENANT as error:
-                problems.append(f"{tenant_key(tenant_id)}: {error}")
-                continue
-            if done is not None:
+        for tenant_id, done in _done(database, tenants, work, width):
+            if isinstance(done, Exception):
+                problems.append(f"{tenant_key(tenant_id)}: {done}")
+            elif done is not None:
                 entries[(dg.AssetKey(name), tenant_key(tenant_id))] = done
         if problems:
             raise dg.Failure("; ".join(problems), allow_retries=False)
@@ -207,9 +234,10 @@ def _graph(database: Database, tenant_id: TenantId) -> dg.MarkdownMetadataValue:
 def insights_asset(
     context: dg.AssetExecutionContext, walks: WalkResource
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """Search for insights, tenant by tenant; without a model nothing is written."""
+    """Search for insights, several tenants at a time; without a model nothing is written."""
+    width = environment.model_concurrency()
     try:
-        yield from _pass(context, walks, INSIGHTS, _find_insights)
+        yield from _pass(context, walks, INSIGHTS, _find_insights, width)
     except NoModelError as error:
         context.log.info(str(error))
     except ModelUnavailableError as error:
