@@ -22,8 +22,8 @@ from memory_pipeline_tests.crashes.worker import Ended, Job
 from memory_pipeline_tests.crashes.workers import Workers, broken_rules, locks_left
 
 _FIRMS = ("halden", "brightwell", "kestrel")
-_PER_TENANT = 8
-_WORKING = (0.15, 0.9)
+_PER_TENANT = 3
+_WORKING = (0.3, 0.7)
 """The part of an undisturbed worker's time in which it has a session and work to do."""
 Disturbance = Literal["kill", "terminate"]
 
