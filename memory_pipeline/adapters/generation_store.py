@@ -1,14 +1,21 @@
 """Generations and recipes: which build of a tenant's memory is live, and what shapes it.
 
-Belongs here: opening the live generation, checking that vectors fit. Does not: facts.
+Belongs here: opening the live generation, moving it on, checking that vectors fit. Does not: facts.
 """
 
+from datetime import datetime
+
+import psycopg
 from psycopg.types.json import Jsonb
 
 from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute
 from memory_pipeline.domain.embedding import Embedder, find_profile
 from memory_pipeline.domain.ids import GenerationId, TenantId, derive_id
 from memory_pipeline.domain.recipe import Recipe
+from memory_pipeline.stages.walk import StalePlanError
+
+STALE_PLAN = "MP001"
+"""SQLSTATE of a generation that moved on since it was read."""
 
 
 class VectorWidthError(RuntimeError):
@@ -75,3 +82,19 @@ def live_generation(database: Database, tenant_id: TenantId) -> GenerationId | N
     with database.tenant(tenant_id) as connection:
         row = execute(connection, "live_generation", {"tenant_id": tenant_id}).fetchone()
     return GenerationId(row["generation_id"]) if row else None
+
+
+def claim_event(connection: RowConnection, keys: Row) -> datetime:
+    """The known instant of a change by upkeep, with the tenant locked until it is committed.
+
+    `keys` hold tenant, generation and the version that the change was planned on, or None for any.
+    Raises `StalePlanError` when the generation is at another one.
+    """
+    try:
+        row = execute(connection, "claim_event", keys).fetchone()
+    except psycopg.Error as error:
+        if error.sqlstate != STALE_PLAN:
+            raise
+        raise StalePlanError(str(error).strip().splitlines()[0]) from error
+    known_at: datetime = (row or {})["known_at"]
+    return known_at

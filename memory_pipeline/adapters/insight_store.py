@@ -12,8 +12,9 @@ from typing import Any
 from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.generation_store import claim_event
 from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute
-from memory_pipeline.domain.embedding import Embedder, find_profile
+from memory_pipeline.domain.embedding import Embedder, cosine, find_profile
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory, Tier
 from memory_pipeline.domain.ids import EntityId, FactId, TenantId, derive_id
 from memory_pipeline.domain.model import Usage
@@ -105,7 +106,7 @@ def _leave_out_repeats(
     for proposal in kept:
         claimed = [(r["statement"], r["similarity"]) for r in cursors[proposal.statement]]
         claimed += [
-            (p.statement, _dot(vectors[p.statement], vectors[proposal.statement])) for p in new
+            (p.statement, cosine(vectors[p.statement], vectors[proposal.statement])) for p in new
         ]
         repeat = _repeat_of(proposal.statement, claimed, duplicate)
         if repeat is None:
@@ -129,10 +130,6 @@ def _repeat_of(
     return None
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
-
-
 def _store(
     database: Database,
     tenant_id: TenantId,
@@ -147,8 +144,7 @@ def _store(
         live = execute(connection, "live_generation", keys).fetchone() or {}
         keys["generation_id"] = live["generation_id"]
         if new:
-            event = execute(connection, "claim_event", keys).fetchone() or {}
-            keys["known_at"] = event["known_at"]
+            keys["known_at"] = claim_event(connection, keys)
             keys["subject_id"] = _observer(connection, keys)
         for proposal, vector in new:
             row = keys | _insight_row(tenant_id, proposal, proposals)

@@ -13,6 +13,7 @@ import psycopg
 from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.generation_store import STALE_PLAN
 from memory_pipeline.adapters.postgres import (
     Database,
     Row,
@@ -33,7 +34,6 @@ __all__ = [
     "apply_changes",
 ]
 
-_STALE_PLAN = "MP001"
 _OUT_OF_ORDER = "MP002"
 _ALREADY_FOLDED = "MP003"
 
@@ -53,7 +53,7 @@ class LostVersionError(RuntimeError):
 
 
 _REFUSALS: dict[str, type[RuntimeError]] = {
-    _STALE_PLAN: StalePlanError,
+    STALE_PLAN: StalePlanError,
     _OUT_OF_ORDER: OutOfOrderError,
     _ALREADY_FOLDED: AlreadyFoldedError,
 }

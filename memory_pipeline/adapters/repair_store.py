@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.generation_store import claim_event
 from memory_pipeline.adapters.postgres import (
     Database,
     Row,
@@ -37,7 +37,6 @@ from memory_pipeline.stages.repair import (
 from memory_pipeline.stages.resolve import user_entity
 from memory_pipeline.stages.walk import StalePlanError
 
-_STALE_PLAN = "MP001"
 _ENDS = ("subject_id", "object_id")
 _MOST_PLANS = 4
 """Plans of one repair, the first and its remakes, when memory moves under it."""
@@ -75,17 +74,32 @@ class _Head:
     folded_count: int
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What to do, and the memory it was made on: its head (None: no memory), facts held."""
+
+    repairs: EntityRepairs
+    facts: FactRepairs
+    head: _Head | None
+    held: tuple[HeldFact, ...] = ()
+
+    def of_gone_entities(self) -> dict[FactId, HeldFact]:
+        """The held facts that have an entity at either end which is merged away or retired."""
+        gone = {*self.repairs.winner_of(), *_ids(self.repairs.retired)}
+        return {f.fact_id: f for f in self.held if not gone.isdisjoint((f.subject_id, f.object_id))}
+
+
 def repair_tenant(database: Database, tenant_id: TenantId, *, dry_run: bool = False) -> Repaired:
     """Merge the tenant's entities of equal type and normalised name; with `dry_run` only tell.
 
     All or nothing, and nothing the second time. Raises `StalePlanError` when memory kept moving.
     """
     for attempt in range(1, _MOST_PLANS + 1):
-        head, planned = _plan(database, tenant_id)
-        if head is None or planned.entities.is_empty or dry_run:
-            return planned
+        plan = _plan(database, tenant_id)
+        if plan.head is None or plan.repairs.is_empty or dry_run:
+            return Repaired(plan.repairs, plan.facts)
         try:
-            return _apply(database, tenant_id, head, planned)
+            return Repaired(plan.repairs, plan.facts, _apply(database, tenant_id, plan.head, plan))
         except StalePlanError:
             if attempt == _MOST_PLANS:
                 raise
@@ -96,17 +110,19 @@ def read_merges(database: Database, tenant_id: TenantId) -> list[RecordedMerge]:
     """Every merge of the tenant, the latest first."""
     with database.tenant_reads(tenant_id) as connection:
         cursor = execute(connection, "merges", {"tenant_id": tenant_id})
-    return [
-        RecordedMerge(
-            event_id=row["correction_id"],
-            loser=row["content"]["loser"]["name"],
-            winner=row["content"]["winner"]["name"],
-            type=row["content"]["loser"]["type"],
-            known_at=row["known_at"],
-            undone_at=row["undone_at"],
-        )
-        for row in cursor.fetchall()
-    ]
+    return [_recorded(row) for row in cursor.fetchall()]
+
+
+def _recorded(row: Row) -> RecordedMerge:
+    loser, winner = row["content"]["loser"], row["content"]["winner"]
+    return RecordedMerge(
+        event_id=row["correction_id"],
+        loser=loser["name"],
+        winner=winner["name"],
+        type=loser["type"],
+        known_at=row["known_at"],
+        undone_at=row["undone_at"],
+    )
 
 
 def undo_merge(database: Database, tenant_id: TenantId, event_id: UUID) -> RecordedMerge:
@@ -115,35 +131,31 @@ def undo_merge(database: Database, tenant_id: TenantId, event_id: UUID) -> Recor
     What was closed as a duplicate is believed again. Repair will not merge the two again. Raises
     `UnknownMergeError` for one that is not there or was taken apart before.
     """
-    merge = next((m for m in read_merges(database, tenant_id) if m.event_id == event_id), None)
-    if merge is None or merge.undone_at is not None:
-        raise UnknownMergeError(
-            f"tenant {tenant_id!r} has no merge {event_id} to take apart: see `memory-pipeline "
-            "upkeep repair --list`"
-        )
+    keys: Row = {"tenant_id": tenant_id}
     with database.tenant(tenant_id) as connection:
-        keys: Row = {"tenant_id": tenant_id}
-        content = next(
-            row["content"]
-            for row in execute(connection, "merges", keys).fetchall()
-            if row["correction_id"] == event_id
-        )
+        merges = execute(connection, "merges", keys).fetchall()
+        row = next((row for row in merges if row["correction_id"] == event_id), None)
+        if row is None or row["undone_at"] is not None:
+            raise UnknownMergeError(
+                f"tenant {tenant_id!r} has no merge {event_id} to take apart: see "
+                "`memory-pipeline upkeep repair --list`"
+            )
         head = _head(execute(connection, "repairable_entities", keys).fetchall())
         keys |= {"generation_id": head.generation_id, "version": None}
-        keys["known_at"] = _claim(connection, keys)
-        _take_apart(connection, keys, content)
+        keys["known_at"] = claim_event(connection, keys)
+        _take_apart(connection, keys, row["content"])
         execute(connection, "undo_event", keys | {"correction_id": event_id})
-    return merge
+    return _recorded(row)
 
 
-def _plan(database: Database, tenant_id: TenantId) -> tuple[_Head | None, Repaired]:
+def _plan(database: Database, tenant_id: TenantId) -> _Plan:
     keys: Row = {"tenant_id": tenant_id}
     with database.tenant_reads(tenant_id) as connection:
         entities = execute(connection, "repairable_entities", keys)
         undone = execute(connection, "undone_merges", keys)
     rows = entities.fetchall()
     if not rows:
-        return None, Repaired(EntityRepairs(), FactRepairs())
+        return _Plan(EntityRepairs(), FactRepairs(), None)
     head = _head(rows)
     named = [
         NamedEntity(EntityId(row["entity_id"]), row["name"], EntityType(row["type"]))
@@ -156,13 +168,14 @@ def _plan(database: Database, tenant_id: TenantId) -> tuple[_Head | None, Repair
         named, fixed, {(row["loser_id"], row["winner_id"]) for row in undone.fetchall()}
     )
     if repairs.is_empty:
-        return head, Repaired(repairs, FactRepairs())
+        return _Plan(repairs, FactRepairs(), head)
     touched = [*repairs.winner_of(), *repairs.winner_of().values()]
     touched += [entity.entity_id for entity in repairs.retired]
     keys |= {"generation_id": head.generation_id, "entity_ids": touched}
     with database.tenant_reads(tenant_id) as connection:
         facts = execute(connection, "facts_of_entities", keys)
-    return head, Repaired(repairs, plan_facts([HeldFact(**r) for r in facts.fetchall()], repairs))
+    held = tuple(HeldFact(**row) for row in facts.fetchall())
+    return _Plan(repairs, plan_facts(held, repairs), head, held)
 
 
 def _head(rows: Sequence[Row]) -> _Head:
@@ -171,19 +184,8 @@ def _head(rows: Sequence[Row]) -> _Head:
     )
 
 
-def _claim(connection: RowConnection, keys: Row) -> datetime:
-    """The known instant of the change, with the tenant locked until the end of it."""
-    try:
-        row = execute(connection, "claim_event", keys).fetchone()
-    except psycopg.Error as error:
-        if error.sqlstate != _STALE_PLAN:
-            raise
-        raise StalePlanError(str(error).strip().splitlines()[0]) from error
-    known_at: datetime = (row or {})["known_at"]
-    return known_at
-
-
-def _apply(database: Database, tenant_id: TenantId, head: _Head, planned: Repaired) -> Repaired:
+def _apply(database: Database, tenant_id: TenantId, head: _Head, plan: _Plan) -> datetime:
+    """Write the plan, if memory is where it was made on; the known instant of the change."""
     keys: Row = {
         "tenant_id": tenant_id,
         "generation_id": head.generation_id,
@@ -191,10 +193,9 @@ def _apply(database: Database, tenant_id: TenantId, head: _Head, planned: Repair
         "after_fold": head.folded_count,
         "made_by": "repair",
     }
-    repairs, facts = planned.entities, planned.facts
+    repairs, facts, before = plan.repairs, plan.facts, plan.of_gone_entities()
     with database.tenant(tenant_id) as connection:
-        keys["known_at"] = _claim(connection, keys)
-        before = _endpoints(connection, keys, [*repairs.winner_of(), *_ids(repairs.retired)])
+        known_at = keys["known_at"] = claim_event(connection, keys)
         followers = execute(
             connection, "followers", keys | {"entity_ids": list(repairs.winner_of())}
         ).fetchall()
@@ -212,21 +213,12 @@ def _apply(database: Database, tenant_id: TenantId, head: _Head, planned: Repair
         dirty = {m.winner.entity_id for m in repairs.merges}
         dirty |= {e for m in facts.moved for e in (m.subject_id, m.object_id) if e}
         closed = [before[c.fact_id] for c in facts.closed if c.fact_id in before]
-        dirty |= {row[end] for row in closed for end in _ENDS if row[end] is not None}
+        dirty |= {e for f in closed for e in (f.subject_id, f.object_id) if e}
         dirty -= set(repairs.winner_of())
         execute_many(
             connection, "bump_dirty", [keys | {"entity_id": e} for e in sorted(dirty, key=str)]
         )
-    return Repaired(repairs, facts, keys["known_at"])
-
-
-def _endpoints(
-    connection: RowConnection, keys: Row, entity_ids: Sequence[EntityId]
-) -> dict[FactId, Row]:
-    rows = execute(
-        connection, "facts_of_entities", keys | {"entity_ids": list(entity_ids)}
-    ).fetchall()
-    return {FactId(row["fact_id"]): row for row in rows}
+    return known_at
 
 
 def _write_facts(connection: RowConnection, keys: Row, facts: FactRepairs) -> None:
@@ -260,7 +252,7 @@ def _shown(entity: NamedEntity) -> dict[str, str]:
 def _merge_content(
     merge: Merge,
     followers: Sequence[EntityId],
-    before: Mapping[FactId, Row],
+    before: Mapping[FactId, HeldFact],
     facts: FactRepairs,
 ) -> dict[str, Any]:
     """Enough to replay the merge by content, and to take it apart."""
@@ -270,12 +262,12 @@ def _merge_content(
         return [
             {
                 "fact_id": str(c.fact_id),
-                "subject_id": str(before[c.fact_id]["subject_id"]),
-                "object_id": str(before[c.fact_id]["object_id"] or "") or None,
+                "subject_id": str(before[c.fact_id].subject_id),
+                "object_id": str(before[c.fact_id].object_id or "") or None,
             }
             for c in changed
             if c.fact_id in before
-            and loser_id in (before[c.fact_id]["subject_id"], before[c.fact_id]["object_id"])
+            and loser_id in (before[c.fact_id].subject_id, before[c.fact_id].object_id)
         ]
 
     return {

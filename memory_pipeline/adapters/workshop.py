@@ -208,12 +208,12 @@ def open_workshop(
 
 def open_insight_finder(
     database: Database, tenant_id: TenantId, policy: Policy
-) -> "tuple[InsightFinder, StoredChatModel] | None":
-    """Finds insights for the tenant, and the calls it makes; None without a model."""
+) -> "InsightFinder | None":
+    """Finds insights for the tenant; None without a model."""
     from memory_pipeline.stages.insight import InsightFinder
 
     model = environment.strong_model() or environment.fast_model()
     if model is None:
         return None
-    asker = tenant_asker(database, tenant_id)
-    return InsightFinder(asker, model, tenant_secret(database, tenant_id), policy), asker
+    asker, secret = tenant_asker(database, tenant_id), tenant_secret(database, tenant_id)
+    return InsightFinder(asker, model, secret, policy)

@@ -3,7 +3,6 @@
 Belongs here: arguments, tables, exit codes. Does not: building (adapters/profiles), reading.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,14 @@ import typer
 
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.cli.reading import (
+    JsonFlag,
+    TenantOption,
+    known_failures,
+    print_json,
+    print_rows,
+    print_tables,
+)
 from memory_pipeline.domain.ids import EntityId, TenantId
 
 if TYPE_CHECKING:
@@ -20,8 +27,6 @@ if TYPE_CHECKING:
     from memory_pipeline.adapters.postgres import Database
     from memory_pipeline.reading.profiles import HeldRow, ProfileRow
 
-TenantOption = Annotated[str, typer.Option("--tenant", help="Whose memory, e.g. acme/user_42.")]
-JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 _EXTRACTIVE = "put together from the facts, no model wrote it"
 
 
@@ -46,24 +51,19 @@ def profiles(
     Example: memory-pipeline profiles --tenant acme/user_42 --held
     """
     from memory_pipeline.reading.profiles import read_failed_profiles, read_profiles
-    from memory_pipeline.reading.scope import NotFoundError
 
     database, tenant_id = session.memory_database(), TenantId(tenant)
-    try:
+    with known_failures():
         if held or retry:
             failed = read_failed_profiles(database, tenant_id, only_held=not retry)
         else:
             written = read_profiles(database, tenant_id)
-    except NotFoundError as error:
-        raise CommandError(str(error)) from error
     if retry:
         _retry(database, tenant_id, failed, as_json)
     elif held:
-        rows = [row.model_dump(mode="json") for row in failed]
-        _print(rows if as_json else None, [_failed_table(failed)])
+        print_rows(failed, as_json, lambda: _failed_table(failed))
     else:
-        rows = [row.model_dump(mode="json") for row in written]
-        _print(rows if as_json else None, [_profiles_table(written)])
+        print_rows(written, as_json, lambda: _profiles_table(written))
 
 
 def _retry(
@@ -76,14 +76,14 @@ def _retry(
     due = set(store.retry())
     names = [row.entity for row in failed if row.entity_id in due]
     if as_json:
-        _print({"tenant": tenant_id, "retried": names}, [])
+        print_json({"tenant": tenant_id, "retried": names})
         return
     from rich.text import Text
 
     from memory_pipeline.cli.cells import harmless
 
     said = ", ".join(map(harmless, names)) if names else "nothing had failed"
-    _print(None, [Text(f"due again: {said}" if names else said)])
+    print_tables([Text(f"due again: {said}" if names else said)])
 
 
 def profile(
@@ -125,19 +125,10 @@ def profile(
         raise CommandError(problem or f"nothing that holds is known about {entity!r}")
     if problem:
         sys.stderr.write(f"memory-pipeline: warning: shown as it was written before: {problem}\n")
-    _print(row.model_dump(mode="json") if as_json else None, _profile_page(row))
-
-
-def _print(document: object, parts: Sequence["RenderableType"]) -> None:
-    """The document as JSON, or, without one, the parts."""
-    if document is not None:
-        sys.stdout.write(json.dumps(document) + "\n")
-        return
-    from memory_pipeline.cli.cells import page
-
-    console = page()
-    for part in parts:
-        console.print(part)
+    if as_json:
+        print_json(row.model_dump(mode="json"))
+    else:
+        print_tables(_profile_page(row))
 
 
 def _profiles_table(rows: Sequence["ProfileRow"]) -> "RenderableType":

@@ -121,9 +121,7 @@ def _embedder(database: "Database", tenant_id: TenantId, query: str) -> "Embedde
     if not query.strip():
         return None
     from memory_pipeline.adapters.workshop import open_embedder
-    from memory_pipeline.reading.scope import ensure_tenant_exists
 
-    ensure_tenant_exists(database, tenant_id)  # before a model is loaded or asked
     return open_embedder(database, tenant_id)
 
 

@@ -4,7 +4,6 @@ Belongs here: arguments, where the page goes, exit codes. Does not: reading (rea
 what the page looks like (report).
 """
 
-import json
 import os
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import typer
 
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.cli.reading import known_failures, print_json
 from memory_pipeline.domain.ids import TenantId
 
 _STDOUT = "-"
@@ -55,22 +55,17 @@ def report(
         return
     _write(path, page)
     if as_json:
-        sys.stdout.write(
-            json.dumps({"tenant": tenant, "path": str(path), "bytes": len(page)}) + "\n"
-        )
+        print_json({"tenant": tenant, "path": str(path), "bytes": len(page)})
     else:
         sys.stdout.write(f"{output}: {len(page) / 1000:,.0f} kB\n")
 
 
 def _page(tenant_id: TenantId, valid_at: datetime | None) -> bytes:
     from memory_pipeline.reading.report import read_report
-    from memory_pipeline.reading.scope import NotFoundError
     from memory_pipeline.report.page import render_page
 
-    try:
+    with known_failures():
         found = read_report(session.memory_database(), tenant_id, valid_at=valid_at)
-    except NotFoundError as error:
-        raise CommandError(str(error)) from error
     return render_page(found).encode()
 
 

@@ -4,7 +4,6 @@ Belongs here: arguments, tables, JSON. Does not: what a pass does (adapters/upke
 adapters/profiles) and its schedule (defs/upkeep).
 """
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -15,6 +14,7 @@ import typer
 
 from memory_pipeline.cli import session
 from memory_pipeline.cli.errors import CommandError, ExitCode
+from memory_pipeline.cli.reading import known_failures, print_json
 from memory_pipeline.domain.ids import TenantId
 
 if TYPE_CHECKING:
@@ -122,24 +122,20 @@ def _one_by_one(
     name: Pass, tenants: Iterable[TenantId], work: Callable[[TenantId], Done]
 ) -> Iterable[Done]:
     """One tenant after the other; one's own trouble leaves the others to go on."""
-    from memory_pipeline.domain.policy import PolicyError
-    from memory_pipeline.stages.answers import BadAnswerError
-    from memory_pipeline.stages.walk import StalePlanError
+    from memory_pipeline.adapters.upkeep import OF_ONE_TENANT
 
     for tenant_id in tenants:
         try:
             yield work(tenant_id)
-        except (BadAnswerError, PolicyError, StalePlanError) as error:
+        except OF_ONE_TENANT as error:
             yield Done(name, tenant_id, {}, remark=str(error), has_failed=True)
 
 
 def _require(database: "Database", tenant_id: TenantId) -> None:
-    from memory_pipeline.reading.scope import NotFoundError, ensure_tenant_exists
+    from memory_pipeline.reading.scope import ensure_tenant_exists
 
-    try:
+    with known_failures():
         ensure_tenant_exists(database, tenant_id)
-    except NotFoundError as error:
-        raise CommandError(str(error)) from error
 
 
 def _all_tenants(database: "Database") -> list[TenantId]:
@@ -235,7 +231,7 @@ _PASSES: dict[Pass, Callable[["Database", Iterable[TenantId], bool], Iterable[Do
 
 def _print(done: list[Done], *, is_dry: bool, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"dry_run": is_dry, "passes": [asdict(d) for d in done]}))
+        print_json({"dry_run": is_dry, "passes": [asdict(d) for d in done]})
         return
     if not done:
         typer.echo("nothing to do")
@@ -261,7 +257,7 @@ def _print_merges(database: "Database", tenant_id: TenantId, *, as_json: bool) -
 
     merges = read_merges(database, tenant_id)
     if as_json:
-        typer.echo(json.dumps([_plain(asdict(merge)) for merge in merges]))
+        print_json([_plain(asdict(merge)) for merge in merges])
         return
     if not merges:
         typer.echo("no merges were made")
@@ -290,7 +286,7 @@ def _undo(database: "Database", tenant_id: TenantId, event: str, *, as_json: boo
     except UnknownMergeError as error:
         raise CommandError(str(error)) from error
     if as_json:
-        typer.echo(json.dumps(_plain(asdict(merge))))
+        print_json(_plain(asdict(merge)))
     else:
         typer.echo(f"{merge.loser} and {merge.winner} are two again")
 

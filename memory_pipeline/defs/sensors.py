@@ -7,7 +7,6 @@ Belongs here: when the walk runs by itself. Does not: what is open (adapters) an
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 
 import dagster as dg
 
@@ -22,23 +21,14 @@ from memory_pipeline.defs.partitions import (
     tenant_key,
 )
 from memory_pipeline.defs.resources import memory_database
+from memory_pipeline.defs.rests import UNFINISHED, is_resting
 from memory_pipeline.defs.zombies import fail_zombie_runs
 from memory_pipeline.domain.ids import TenantId
 
 _EPISODES_A_TICK = 2_000
 _ZOMBIE_AGE = timedelta(minutes=1)
-_RUNS_LOOKED_AT = 8
-_SHORTEST_REST = timedelta(minutes=2)
-_LONGEST_REST = timedelta(hours=1)
-
-_ENDED_BADLY = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
-_UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+_PATIENCE = 1
+"""Failed runs of a tenant that are picked up at once; the next ones wait."""
 
 
 @dg.sensor(
@@ -75,7 +65,7 @@ def sweep(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReaso
     store = ConversationStore(memory_database())
     busy = {
         run.tags[TENANT_TAG]
-        for run in context.instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
+        for run in context.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
         if TENANT_TAG in run.tags
     }
     now = datetime.now(UTC)
@@ -83,7 +73,9 @@ def sweep(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReaso
         tenant_id: attempts
         for tenant_id, attempts in store.tenants_with_open_episodes().items()
         if tenant_key(tenant_id) not in busy
-        and not _is_resting(context.instance, tenant_key(tenant_id), now)
+        and not is_resting(
+            context.instance, {TENANT_TAG: tenant_key(tenant_id)}, now, patience=_PATIENCE
+        )
     }
     requests = [
         # Without a run key: a key once used is never launched again, and these runs died.
@@ -93,19 +85,6 @@ def sweep(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReaso
     if not requests:
         return dg.SkipReason(f"nothing is stuck; {len(ended)} dead runs ended")
     return dg.SensorResult(run_requests=requests)
-
-
-def _is_resting(instance: dg.DagsterInstance, key: str, now: datetime) -> bool:
-    """Whether a tenant's runs failed several times in a row, the last one too short ago.
-
-    A wrong setting fails every run alike: without a rest, each sweep would add another one.
-    """
-    latest = instance.get_run_records(dg.RunsFilter(tags={TENANT_TAG: key}), limit=_RUNS_LOOKED_AT)
-    failed = list(takewhile(lambda r: r.dagster_run.status in _ENDED_BADLY, latest))
-    if len(failed) < 2:
-        return False
-    rest: timedelta = min(_SHORTEST_REST * 2 ** (len(failed) - 2), _LONGEST_REST)
-    return now - failed[0].update_timestamp < rest
 
 
 def _range_requests(

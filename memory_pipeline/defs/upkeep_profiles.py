@@ -3,14 +3,14 @@
 Belongs here: the job, its sensor and schedule. Does not: what a run does (assets/profiles).
 """
 
-from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from datetime import UTC, datetime
 
 import dagster as dg
 
 from memory_pipeline.adapters.profile_store import due_tenants
 from memory_pipeline.defs.assets.profiles import PROFILES, TENANTS_A_RUN, ProfileRun
 from memory_pipeline.defs.resources import memory_database
+from memory_pipeline.defs.rests import UNFINISHED, is_resting
 
 PROFILE_JOB = "refresh_profiles"
 UPKEEP_TAG = "upkeep"
@@ -19,18 +19,6 @@ otherwise wait for the walks of one of them, or these for them. Claims in the da
 runs off one entity."""
 _DIRTY_RUN = {UPKEEP_TAG: "dirty_profiles", "dagster/priority": "-1"}
 _FULL_RUN = {UPKEEP_TAG: "all_profiles", "dagster/priority": "-2"}
-
-_SHORTEST_REST = timedelta(minutes=2)
-_LONGEST_REST = timedelta(hours=1)
-_RUNS_LOOKED_AT = 8
-_ENDED_BADLY = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
-_UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
 
 refresh_profiles = dg.define_asset_job(
     PROFILE_JOB,
@@ -51,9 +39,9 @@ def dirty_profiles(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.
     if not due:
         return dg.SkipReason("no profile is due")
     mine = {UPKEEP_TAG: _DIRTY_RUN[UPKEEP_TAG]}
-    if context.instance.get_runs(dg.RunsFilter(tags=mine, statuses=_UNFINISHED), limit=1):
+    if context.instance.get_runs(dg.RunsFilter(tags=mine, statuses=UNFINISHED), limit=1):
         return dg.SkipReason("a run is under way")
-    if _is_resting(context.instance, mine, datetime.now(UTC)):
+    if is_resting(context.instance, mine, datetime.now(UTC), patience=0):
         return dg.SkipReason("the last runs failed: the next one waits a while")
     # Without a run key: the next one asks for the same and must be launched all the same.
     return dg.SensorResult(run_requests=[dg.RunRequest(job_name=PROFILE_JOB, tags=_DIRTY_RUN)])
@@ -68,16 +56,3 @@ weekly_profiles = dg.ScheduleDefinition(
     default_status=dg.DefaultScheduleStatus.RUNNING,
     description="Brings all profiles of all tenants up to date; what is unchanged costs nothing.",
 )
-
-
-def _is_resting(instance: dg.DagsterInstance, tags: dict[str, str], now: datetime) -> bool:
-    """Whether the last runs failed, too short ago: a wrong setting or an outage fails each alike.
-
-    The budget is one of a run: without a rest it would be spent anew every minute.
-    """
-    latest = instance.get_run_records(dg.RunsFilter(tags=tags), limit=_RUNS_LOOKED_AT)
-    failed = list(takewhile(lambda r: r.dagster_run.status in _ENDED_BADLY, latest))
-    if not failed:
-        return False
-    rest: timedelta = min(_SHORTEST_REST * 2 ** (len(failed) - 1), _LONGEST_REST)
-    return now - failed[0].update_timestamp < rest

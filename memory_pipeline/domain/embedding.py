@@ -1,7 +1,7 @@
 """What the rest of the code knows of embeddings: the port and the thresholds of each model.
 
-Here: the Embedder protocol, embedding profiles and their registry. Not here: any model, any
-arithmetic on vectors, any rule that uses a threshold.
+Here: the Embedder protocol, how near two vectors are, embedding profiles and their registry. Not
+here: any model, any rule that uses a threshold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +33,11 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One unit-length vector for each text, in the order given; no texts, no vectors."""
         ...
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Cosine similarity of two unit vectors of one length, in [-1, 1]."""
+    return sum(x * y for x, y in zip(one, other, strict=True))
 
 
 class EmbeddingProfile(BaseModel):

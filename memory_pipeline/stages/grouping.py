@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_pipeline.domain.changes import AliasReason
 from memory_pipeline.domain.claim import Mention
-from memory_pipeline.domain.embedding import EmbeddingProfile
+from memory_pipeline.domain.embedding import EmbeddingProfile, cosine
 from memory_pipeline.domain.extraction import EntityType
 from memory_pipeline.domain.fact import Entity
 from memory_pipeline.stages.alias_rules import (
@@ -246,7 +246,7 @@ class _Grouping:
 
     def _cosine(self, one: str, other: str) -> float:
         a, b = self.vectors.get(one), self.vectors.get(other)
-        return sum(x * y for x, y in zip(a, b, strict=True)) if a and b else 0.0
+        return cosine(a, b) if a and b else 0.0
 
 
 def _node(entity: Entity) -> Node:

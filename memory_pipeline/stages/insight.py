@@ -28,6 +28,7 @@ from memory_pipeline.stages.asking import ask_twice
 from memory_pipeline.stages.fields import clean_text
 from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
 from memory_pipeline.stages.length_limit import read_within_length
+from memory_pipeline.stages.profile_lines import period_words
 from memory_pipeline.stages.sanitise import sanitise_line
 from memory_pipeline.stages.transcript import derive_fence
 
@@ -114,16 +115,11 @@ class InsightFinder:
 
 def render_fact(label: str, fact: ShownFact, today: date) -> str:
     """`[f3] user works at acme | since 2024-09-01`; a start nobody stated is left out."""
-    period = []
-    start, end = fact.valid_from, fact.valid_until
-    if start is not None and start.date() > today:
-        period.append(f"planned from {start:%Y-%m-%d}")
-    elif start is not None and fact.has_stated_start:
-        period.append(f"since {start:%Y-%m-%d}")
-    if end is not None:
-        period.append(f"until {end:%Y-%m-%d}")
+    is_planned = fact.valid_from is not None and fact.valid_from.date() > today
+    start = fact.valid_from if is_planned or fact.has_stated_start else None
+    period = period_words(start, fact.valid_until, is_planned=is_planned)
     statement = sanitise_line(fact.statement, _STATEMENT_CHARS)
-    return f"[{label}] {statement} | {' '.join(period)}".rstrip()
+    return f"[{label}] {statement} | {period}".rstrip()
 
 
 def _labelled(facts: Sequence[ShownFact]) -> list[tuple[str, ShownFact]]:

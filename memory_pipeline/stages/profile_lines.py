@@ -7,6 +7,7 @@ not: what is asked and answered (stages/profile).
 import hashlib
 import json
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 
 from memory_pipeline.domain.profile import GroundFact, Grounding
@@ -72,12 +73,20 @@ def _field(text: str, limit: int) -> str:
 
 
 def shown_period(fact: GroundFact, grounding: Grounding) -> str:
-    """A start that nobody stated is left out: it is only when it was said."""
+    """When a fact of a grounding holds, in words."""
+    is_planned = fact.begins_after(grounding.at)
+    start = fact.valid_from if is_planned or fact.has_stated_start else None
+    return period_words(start, fact.valid_until, is_planned=is_planned)
+
+
+def period_words(start: datetime | None, end: datetime | None, *, is_planned: bool) -> str:
+    """`since 2024-09-01 until 2025-01-31`; a start that nobody stated is to be left out (None).
+
+    Such a start is only when it was said.
+    """
     parts = []
-    if fact.valid_from is not None and fact.begins_after(grounding.at):
-        parts.append(f"planned from {fact.valid_from:%Y-%m-%d}")
-    elif fact.valid_from is not None and fact.has_stated_start:
-        parts.append(f"since {fact.valid_from:%Y-%m-%d}")
-    if fact.valid_until is not None:
-        parts.append(f"until {fact.valid_until:%Y-%m-%d}")
+    if start is not None:
+        parts.append(f"{'planned from' if is_planned else 'since'} {start:%Y-%m-%d}")
+    if end is not None:
+        parts.append(f"until {end:%Y-%m-%d}")
     return " ".join(parts)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_pipeline.domain.changes import AliasReason
 from memory_pipeline.domain.claim import Claim, Mention, ResolvedClaim
-from memory_pipeline.domain.embedding import NEVER, EmbeddingProfile
+from memory_pipeline.domain.embedding import NEVER, EmbeddingProfile, cosine
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory
 from memory_pipeline.domain.ids import EntityId, TenantId, derive_id
 from memory_pipeline.stages.alias_rules import alias_rule
@@ -144,7 +144,7 @@ def calibrate(
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair.texts()))
     vectors = dict(zip(texts, embed(texts), strict=True)) if texts else {}
-    scored = [(pair, _cosine(*(vectors[text] for text in pair.texts()))) for pair in pairs]
+    scored = [(pair, cosine(*(vectors[text] for text in pair.texts()))) for pair in pairs]
     by_label = {label: [(p, s) for p, s in scored if p.label == label] for label in LABELS}
     same, different = (_left_to_vector(by_label[label]) for label in ("same", "different"))
     duplicate = _unguarded(by_label["duplicate"])
@@ -308,7 +308,3 @@ def _claim(statement: str) -> ResolvedClaim:
 
 def _joined(text: str) -> str:
     return " ".join(part for piece in text.split(_SEPARATOR) for part in piece.split())
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(x * y for x, y in zip(one, other, strict=True))

@@ -22,7 +22,7 @@ from memory_pipeline.domain.changes import (
 )
 from memory_pipeline.domain.claim import USER, GuardedGraph, NothingSaid, ResolvedClaim
 from memory_pipeline.domain.conversation import Window
-from memory_pipeline.domain.embedding import Embedder, EmbeddingProfile
+from memory_pipeline.domain.embedding import Embedder, EmbeddingProfile, cosine
 from memory_pipeline.domain.extraction import KnownLists, Tier
 from memory_pipeline.domain.fact import next_known_instant
 from memory_pipeline.domain.ids import EpisodeId
@@ -221,7 +221,7 @@ class Folder:
         for index, one in enumerate(refs):
             for other in refs[:index]:
                 if (one, other) not in similarities:
-                    similarities[(one, other)] = _dot(by_ref[one], by_ref[other])
+                    similarities[(one, other)] = cosine(by_ref[one], by_ref[other])
         return state.model_copy(update={"similarities": similarities})
 
     def _judge_pairs(self, state: MemoryState, distinct: DistinctClaims) -> tuple[Judgement, ...]:
@@ -316,7 +316,3 @@ def plan_and_write(
         f"memory moved under {1 + MOST_REMAKES} plans of episode {made.changes.episode_id}: "
         "nothing was written, process it again"
     )
-
-
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))

@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.defs import resources, sensors
+from memory_pipeline.defs import resources, rests, sensors
 from memory_pipeline.defs.partitions import RANGE_END_TAG, RANGE_START_TAG, TENANT_TAG
 from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk
 from memory_pipeline.domain.ids import TenantId
@@ -112,7 +112,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedExtractor:
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tenants whose runs failed are asked for again at once: an hour of ticks in a moment."""
-    monkeypatch.setattr(sensors, "_SHORTEST_REST", timedelta(0))
+    monkeypatch.setattr(rests, "_SHORTEST_REST", timedelta(0))
 
 
 def automation(instance: dg.DagsterInstance) -> Automation:

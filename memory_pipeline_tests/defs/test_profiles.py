@@ -17,7 +17,7 @@ from memory_pipeline.adapters import environment, workshop
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.profile_store import due_tenants
 from memory_pipeline.definitions import defs
-from memory_pipeline.defs import resources, upkeep_profiles
+from memory_pipeline.defs import resources, rests
 from memory_pipeline.defs.assets.profiles import PROFILES, ProfileRun, profiles
 from memory_pipeline.defs.partitions import (
     RANGE_END_TAG,
@@ -261,7 +261,7 @@ def test_after_a_failure_the_sensor_rests_and_goes_on(
 ) -> None:
     some_run(instance, "FAILURE")
     assert isinstance(tick(instance), dg.SkipReason)
-    monkeypatch.setattr(upkeep_profiles, "_SHORTEST_REST", timedelta(0))
+    monkeypatch.setattr(rests, "_SHORTEST_REST", timedelta(0))
     assert isinstance(tick(instance), dg.SensorResult)
 
 

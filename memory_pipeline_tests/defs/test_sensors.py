@@ -13,7 +13,7 @@ import pytest
 
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.defs import resources, sensors
+from memory_pipeline.defs import resources, rests, sensors
 from memory_pipeline.defs.jobs import WALK_JOB
 from memory_pipeline.defs.partitions import (
     RANGE_END_TAG,
@@ -206,7 +206,7 @@ def test_a_tenant_whose_runs_keep_failing_rests_before_the_next(
 def test_a_rest_ends(
     instance: dg.DagsterInstance, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sensors, "_SHORTEST_REST", timedelta(0))
+    monkeypatch.setattr(rests, "_SHORTEST_REST", timedelta(0))
     import_history(database, daily("likes: tea"), ANN)
     for _ in range(3):
         some_run(instance, "ann", "FAILURE")

@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from memory_pipeline.defs.assets.side_branch import side_branch
 from memory_pipeline.defs.dagster_internals import record_partition_metadata
 from memory_pipeline.defs.partitions import (
     EPISODE_GRID,
@@ -21,21 +22,12 @@ from memory_pipeline.domain.ids import TenantId
 SUMMARIES = "episode_summaries"
 
 
-@dg.multi_asset(
-    name=SUMMARIES,
-    specs=[
-        dg.AssetSpec(
-            SUMMARIES,
-            deps=["extracted_graphs"],
-            group_name="memory",
-            kinds={"postgres"},
-            skippable=True,
-            description="A summary and key learnings of each episode, embedded. Partition: one "
-            "episode of one tenant. Re-running writes what is missing or failed; needs a model.",
-        )
-    ],
-    partitions_def=EPISODE_GRID,
-    backfill_policy=dg.BackfillPolicy.single_run(),
+@side_branch(
+    SUMMARIES,
+    after="extracted_graphs",
+    partitions=EPISODE_GRID,
+    description="A summary and key learnings of each episode, embedded. Partition: one "
+    "episode of one tenant. Re-running writes what is missing or failed; needs a model.",
 )
 def episode_summaries(
     context: dg.AssetExecutionContext, walks: WalkResource

@@ -16,6 +16,7 @@ from memory_pipeline.adapters.profile_builder import ProfileReport
 from memory_pipeline.adapters.profile_store import due_tenants, tenants_with_memory
 from memory_pipeline.adapters.profiles import refresh_all_profiles, refresh_dirty_profiles
 from memory_pipeline.adapters.stored_models import CallCounts
+from memory_pipeline.defs.assets.side_branch import side_branch
 from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
     record_partition_metadata,
@@ -37,21 +38,12 @@ class ProfileRun(dg.Config):
     max_tenants: int = TENANTS_A_RUN
 
 
-@dg.multi_asset(
-    name=PROFILES,
-    specs=[
-        dg.AssetSpec(
-            PROFILES,
-            deps=["facts"],
-            group_name="memory",
-            kinds={"postgres"},
-            skippable=True,
-            description="A paragraph about each entity whose sentences cite facts. Partition: one "
-            "tenant; one run takes many. Re-running asks only about what changed.",
-        )
-    ],
-    partitions_def=TENANT_PARTITIONS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
+@side_branch(
+    PROFILES,
+    after="facts",
+    partitions=TENANT_PARTITIONS,
+    description="A paragraph about each entity whose sentences cite facts. Partition: one "
+    "tenant; one run takes many. Re-running asks only about what changed.",
 )
 def profiles(
     context: dg.AssetExecutionContext, config: ProfileRun, walks: WalkResource

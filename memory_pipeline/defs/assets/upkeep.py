@@ -17,8 +17,9 @@ from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.profile_store import tenants_with_memory
 from memory_pipeline.adapters.repair_store import repair_tenant
 from memory_pipeline.adapters.tenant_settings import tenant_policy
-from memory_pipeline.adapters.upkeep import decay, decaying, insights
+from memory_pipeline.adapters.upkeep import OF_ONE_TENANT, decay, decaying, insights
 from memory_pipeline.adapters.workshop import NoModelError
+from memory_pipeline.defs.assets.side_branch import side_branch
 from memory_pipeline.defs.dagster_internals import (
     log_committed_partitions,
     record_partition_metadata,
@@ -28,12 +29,9 @@ from memory_pipeline.defs.partitions import TENANT_PARTITIONS, chosen_tenants, t
 from memory_pipeline.defs.resources import WalkResource
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import ModelUnavailableError
-from memory_pipeline.domain.policy import PolicyError
 from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.lists import read_entities
 from memory_pipeline.report.charts import bar_chart, entity_graph
-from memory_pipeline.stages.answers import BadAnswerError
-from memory_pipeline.stages.walk import StalePlanError
 
 ARCHIVED_FACTS, MERGED_ENTITIES, INSIGHTS = "archived_facts", "merged_entities", "insights"
 
@@ -41,19 +39,17 @@ Metadata = Mapping[str, Any]
 Work = Callable[[Database, TenantId, bool], Metadata | None]
 """One tenant's pass; with the flag its metadata may hold text. None: there was nothing to do."""
 
-_OF_ONE_TENANT = (BadAnswerError, PolicyError, StalePlanError)
-"""Errors of one tenant that leave the others of a run to go on."""
 _LINES_SHOWN = 20
 _LINKS_SHOWN = 30
 
 
-def _spec(name: str, description: str) -> dg.AssetSpec:
-    return dg.AssetSpec(
+def _over_tenants(
+    name: str, description: str
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    return side_branch(
         name,
-        deps=["facts"],
-        group_name="memory",
-        kinds={"postgres"},
-        skippable=True,
+        after="facts",
+        partitions=TENANT_PARTITIONS,
         description=f"{description} Partition: one tenant; one run takes many.",
     )
 
@@ -70,7 +66,7 @@ def _done(
     def of_one(tenant_id: TenantId) -> Metadata | Exception | None:
         try:
             return work(database, tenant_id, may_show)
-        except _OF_ONE_TENANT as error:
+        except OF_ONE_TENANT as error:
             return error
 
     if width == 1:
@@ -121,16 +117,8 @@ def _pass(
     yield dg.MaterializeResult(asset_key=name)
 
 
-@dg.multi_asset(
-    name=ARCHIVED_FACTS,
-    specs=[
-        _spec(
-            ARCHIVED_FACTS,
-            "Facts that nobody read for long are believed no more; history keeps them.",
-        )
-    ],
-    partitions_def=TENANT_PARTITIONS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
+@_over_tenants(
+    ARCHIVED_FACTS, "Facts that nobody read for long are believed no more; history keeps them."
 )
 def archived_facts(
     context: dg.AssetExecutionContext, walks: WalkResource
@@ -175,16 +163,8 @@ def _histogram(relevances: list[float], floor: float) -> dg.MarkdownMetadataValu
     return _picture(bar_chart(f"facts by relevance; below {floor:g} they go", counted, below))
 
 
-@dg.multi_asset(
-    name=MERGED_ENTITIES,
-    specs=[
-        _spec(
-            MERGED_ENTITIES,
-            "Entities of equal type and name become one; every merge can be taken apart.",
-        )
-    ],
-    partitions_def=TENANT_PARTITIONS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
+@_over_tenants(
+    MERGED_ENTITIES, "Entities of equal type and name become one; every merge can be taken apart."
 )
 def merged_entities(
     context: dg.AssetExecutionContext, walks: WalkResource
@@ -220,16 +200,8 @@ def _graph(database: Database, tenant_id: TenantId) -> dg.MarkdownMetadataValue:
     return _picture(entity_graph("user", links[:_LINKS_SHOWN], types))
 
 
-@dg.multi_asset(
-    name=INSIGHTS,
-    specs=[
-        _spec(
-            INSIGHTS,
-            "What several facts show together, as facts of `graph observations`; needs a model.",
-        )
-    ],
-    partitions_def=TENANT_PARTITIONS,
-    backfill_policy=dg.BackfillPolicy.single_run(),
+@_over_tenants(
+    INSIGHTS, "What several facts show together, as facts of `graph observations`; needs a model."
 )
 def insights_asset(
     context: dg.AssetExecutionContext, walks: WalkResource
