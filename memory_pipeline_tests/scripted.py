@@ -151,6 +151,14 @@ def fold_all(
     ]
 
 
+def remember(
+    database: Database, *texts: str, tenant_id: TenantId = TENANT, name: str = "day"
+) -> None:
+    """Import a message a day and fold them all."""
+    import_history(database, daily(*texts, name=name), tenant_id)
+    fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+
+
 _CONTENT = {
     "folds": "e.ordinal, t.fold_number, t.status, t.known_at, t.recipe_id, t.counts"
     " - 'extracted_graphs'",

@@ -25,14 +25,7 @@ from memory_pipeline.domain.ids import EntityId, TenantId
 from memory_pipeline.domain.model import ModelAnswer, ModelRequest, Usage
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.profile import ProfileWriter
-from memory_pipeline_tests.scripted import (
-    TENANT,
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import TENANT
 
 SECRET = b"a secret of the tenant"
 MODEL = "scripted-fast"
@@ -102,14 +95,6 @@ def make_parts(
         gate=threading.BoundedSemaphore(policy.profile_build_concurrency),
         calls=asker,
     )
-
-
-def remember(
-    database: Database, *texts: str, tenant_id: TenantId = TENANT, name: str = "day"
-) -> None:
-    """Import a message a day and fold them all."""
-    import_history(database, daily(*texts, name=name), tenant_id)
-    fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
 
 
 def entity_id(url: str, name: str, tenant_id: TenantId = TENANT) -> EntityId:

@@ -19,9 +19,9 @@ from memory_pipeline_tests.scripted import (
     START,
     TENANT,
     ScriptedExtractor,
-    daily,
     fold_all,
     import_history,
+    remember,
     scalar,
     scripted_workshop,
     thread,
@@ -134,8 +134,7 @@ def test_a_window_that_a_walk_has_taken_does_not_grow(
 def test_what_comes_after_the_fold_passed_it_is_late_and_numbered_last(
     database: Database, store: ConversationStore, database_url: str
 ) -> None:
-    import_history(database, daily("likes: tea", "likes: coffee"))
-    fold_all(scripted_workshop(database, ScriptedExtractor()))
+    remember(database, "likes: tea", "likes: coffee")
     import_history(database, [thread("early", ("likes: milk", START + DAY * 1.5))])
     assert [(row["ordinal"], row["extraction_status"]) for row in cut(store)] == [
         (1, "done"),
@@ -152,8 +151,7 @@ def test_what_comes_after_the_fold_passed_it_is_late_and_numbered_last(
 def test_stale_from_keeps_the_earliest_late_episode(
     database: Database, store: ConversationStore
 ) -> None:
-    import_history(database, daily("likes: tea", "likes: coffee"))
-    fold_all(scripted_workshop(database, ScriptedExtractor()))
+    remember(database, "likes: tea", "likes: coffee")
     for name, days in (("a", 1.5), ("b", 1.2), ("c", 1.7)):
         import_history(database, [thread(name, ("likes: milk", START + DAY * days))])
     tenant = store.tenant(TENANT)

@@ -22,9 +22,9 @@ from memory_pipeline_tests.scripted import (
     START,
     TENANT,
     ScriptedExtractor,
-    daily,
     fold_all,
     import_history,
+    remember,
     scalar,
     scripted_workshop,
     thread,
@@ -38,8 +38,7 @@ NEIGHBOUR = TenantId("acme/user_2")
 def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url, max_connections=1)
     for tenant_id in (TENANT, NEIGHBOUR):
-        import_history(database, daily("works at: acme; likes: tea", "likes: jazz"), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, "works at: acme; likes: tea", "likes: jazz", tenant_id=tenant_id)
     yield database
     database.close()
 

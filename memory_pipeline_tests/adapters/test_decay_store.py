@@ -25,10 +25,10 @@ from memory_pipeline_tests.scripted import (
     START,
     TENANT,
     ScriptedExtractor,
-    daily,
     fold_all,
     import_history,
     memory_content,
+    remember,
     scalar,
     scripted_workshop,
     thread,
@@ -42,8 +42,7 @@ NEIGHBOUR = TenantId("acme/user_2")
 def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url, max_connections=1)
     for tenant_id in (TENANT, NEIGHBOUR):
-        import_history(database, daily("works at: acme; likes: tea", "likes: jazz"), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, "works at: acme; likes: tea", "likes: jazz", tenant_id=tenant_id)
     yield database
     database.close()
 

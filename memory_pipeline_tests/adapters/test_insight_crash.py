@@ -20,8 +20,8 @@ from memory_pipeline.domain.model import ModelAnswer, ModelRequest, Usage
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.reading.insights import read_insights
 from memory_pipeline.stages.insight import InsightFinder
-from memory_pipeline_tests.adapters.profile_walks import remember, rows
-from memory_pipeline_tests.scripted import TENANT
+from memory_pipeline_tests.adapters.profile_walks import rows
+from memory_pipeline_tests.scripted import TENANT, remember
 from memory_pipeline_tests.stages.model_doubles import SECRET
 
 

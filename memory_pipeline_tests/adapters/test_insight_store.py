@@ -21,16 +21,7 @@ from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.insights import read_insight_runs, read_insights
 from memory_pipeline.reading.ledger import read_ledger
 from memory_pipeline.stages.insight import InsightFinder
-from memory_pipeline_tests.scripted import (
-    TENANT,
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    memory_content,
-    scalar,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import TENANT, memory_content, remember, scalar
 from memory_pipeline_tests.stages.model_doubles import SECRET, ScriptedAsker
 
 NEIGHBOUR = TenantId("acme/user_2")
@@ -53,8 +44,7 @@ class PlainEmbedder:
 def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url, max_connections=1)
     for tenant_id in (TENANT, NEIGHBOUR):
-        import_history(database, daily(*HISTORY), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, *HISTORY, tenant_id=tenant_id)
     yield database
     database.close()
 

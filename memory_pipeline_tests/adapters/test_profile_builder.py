@@ -38,11 +38,10 @@ from memory_pipeline_tests.adapters.profile_walks import (
     entity_id,
     let_time_pass,
     make_parts,
-    remember,
     rows,
     texts,
 )
-from memory_pipeline_tests.scripted import TENANT, scalar
+from memory_pipeline_tests.scripted import TENANT, remember, scalar
 
 NEIGHBOUR = TenantId("acme/user_2")
 

@@ -20,16 +20,7 @@ from memory_pipeline.adapters.repair_store import (
 )
 from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.profiles import find_entity
-from memory_pipeline_tests.scripted import (
-    TENANT,
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    memory_content,
-    scalar,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import TENANT, memory_content, remember, scalar
 
 FIRST, SECOND = (f"00000000-0000-0000-0000-00000000000{n}" for n in (1, 2))
 LOSER_ENDS = (
@@ -43,8 +34,7 @@ LOSER_ENDS = (
 def database(database_url: str) -> Iterator[Database]:
     """Three spellings of one thing, each visited."""
     database = Database(database_url, max_connections=1)
-    import_history(database, daily("visits: acme", "visits: globex", "visits: initech"))
-    fold_all(scripted_workshop(database, ScriptedExtractor()))
+    remember(database, "visits: acme", "visits: globex", "visits: initech")
     yield database
     database.close()
 

@@ -27,10 +27,10 @@ from memory_pipeline_tests.scripted import (
     START,
     TENANT,
     ScriptedExtractor,
-    daily,
     fold_all,
     import_history,
     memory_content,
+    remember,
     scalar,
     scripted_workshop,
     thread,
@@ -49,8 +49,7 @@ def database(database_url: str) -> Iterator[Database]:
     """Memory in which `acmx` was by a later spelling rule found to be `acme`."""
     database = Database(database_url, max_connections=1)
     for tenant_id in (TENANT, NEIGHBOUR):
-        import_history(database, daily(*HISTORY), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, *HISTORY, tenant_id=tenant_id)
     with psycopg.connect(database_url) as connection:
         connection.execute("update memory.entities set name = 'Acme' where name = 'acmx'")
     yield database

@@ -11,13 +11,7 @@ import pytest
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.domain.ids import TenantId
-from memory_pipeline_tests.scripted import (
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import remember
 
 ANN, BOB = TenantId("ann"), TenantId("bob")
 
@@ -36,8 +30,7 @@ def database(database_url: str) -> Iterator[Database]:
         (ANN, ("works at: acme", "likes: tea")),
         (BOB, ("works at: globex; likes: beer",)),
     ):
-        import_history(database, daily(*texts), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, *texts, tenant_id=tenant_id)
     yield database
     database.close()
 

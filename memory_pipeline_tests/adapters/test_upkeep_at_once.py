@@ -26,9 +26,9 @@ from memory_pipeline_tests.scripted import (
     START,
     TENANT,
     ScriptedExtractor,
-    daily,
     fold_all,
     import_history,
+    remember,
     scalar,
     scripted_workshop,
     thread,
@@ -42,8 +42,7 @@ Given = TypeVar("Given")
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url, max_connections=4)
-    import_history(database, daily("works at: acme; likes: tea", "likes: jazz; visits: acmx"))
-    fold_all(scripted_workshop(database, ScriptedExtractor()))
+    remember(database, "works at: acme; likes: tea", "likes: jazz; visits: acmx")
     yield database
     database.close()
 

@@ -25,13 +25,7 @@ from memory_pipeline.adapters.profile_store import due_tenants
 from memory_pipeline.adapters.profiles import refresh_all_profiles, refresh_dirty_profiles
 from memory_pipeline.adapters.queries import migrations_folder
 from memory_pipeline.domain.ids import TenantId
-from memory_pipeline_tests.scripted import (
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import remember
 
 _FACTS_AN_EPISODE = 10
 _EMBEDDER = "hashed-ngrams/384/1"
@@ -88,8 +82,7 @@ def _remember(database: Database, tenants: int, entities: int) -> None:
     ]
     for number in range(tenants):
         tenant_id = TenantId(f"tenant{number:05d}")
-        import_history(database, daily(*texts), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, *texts, tenant_id=tenant_id)
 
 
 def _say_vectors_are_remote(url: str) -> None:

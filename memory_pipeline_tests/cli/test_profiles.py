@@ -21,12 +21,11 @@ from memory_pipeline_tests.adapters.profile_walks import (
     bumps,
     entity_id,
     let_time_pass,
-    remember,
     rows,
     texts,
 )
 from memory_pipeline_tests.defs.model_walks import EMBEDDER, AimedServer, chats, configure, spoken
-from memory_pipeline_tests.scripted import TENANT
+from memory_pipeline_tests.scripted import TENANT, remember
 from memory_pipeline_tests.scripted_server import Fault, FaultKind
 
 

@@ -25,14 +25,7 @@ from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.stages.insight import InsightFinder
-from memory_pipeline_tests.scripted import (
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    memory_content,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import memory_content, remember
 from memory_pipeline_tests.stages.model_doubles import SECRET, ScriptedAsker
 
 ANN, BOB = TenantId("ann"), TenantId("bob")
@@ -44,8 +37,7 @@ def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dat
     monkeypatch.setenv(environment.EMBEDDING_MODEL, "hashed-ngrams/384/1")
     database = session.memory_database()
     for tenant_id in (ANN, BOB):
-        import_history(database, daily("works at: acme; likes: tea"), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, "works at: acme; likes: tea", tenant_id=tenant_id)
     yield database
     session.close_session()
 

@@ -21,13 +21,7 @@ from memory_pipeline.cli.errors import CommandError, ExitCode
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import BudgetExhaustedError, ModelUnavailableError
 from memory_pipeline.stages.answers import BadAnswerError
-from memory_pipeline_tests.scripted import (
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import remember
 
 ANN, BOB = TenantId("ann"), TenantId("bob")
 
@@ -38,8 +32,7 @@ def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dat
     monkeypatch.setenv(environment.EMBEDDING_MODEL, "hashed-ngrams/384/1")
     database = session.memory_database()
     for tenant_id in (ANN, BOB):
-        import_history(database, daily("works at: acme; likes: tea"), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, "works at: acme; likes: tea", tenant_id=tenant_id)
     yield database
     session.close_session()
 

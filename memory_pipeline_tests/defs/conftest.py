@@ -1,4 +1,7 @@
-"""Databases and instances for Dagster's own storage: empty ones, or with its tables made."""
+"""What runs need: Dagster's own storage, empty or with its tables made, memory and a model server.
+
+A file that needs memory or an instance in another state has a fixture of that name of its own.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +13,12 @@ import pytest
 from dagster import DagsterInstance
 from psycopg import sql
 
+from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.embedded_postgres import Server
+from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.defs import resources
 from memory_pipeline.defs.dagster_storage import PooledStorage
+from memory_pipeline_tests.defs.model_walks import AimedServer, configure, spoken
 
 POOLED_STORAGE = """
 storage:
@@ -60,3 +67,27 @@ def dagster_instance(
         (tmp_path / "dagster.yaml").write_text(config)
         with DagsterInstance.from_config(str(tmp_path)) as instance:
             yield instance
+
+
+@pytest.fixture
+def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """The memory that runs write to, empty."""
+    monkeypatch.setenv(environment.DATABASE_URL, database_url)
+    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
+    database = resources.memory_database()
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def instance(database: Database, dagster_instance: DagsterInstance) -> DagsterInstance:
+    """An instance whose runs write to that memory."""
+    return dagster_instance
+
+
+@pytest.fixture
+def server(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[AimedServer]:
+    """The configured model, which reads `predicate: object` off the user's lines."""
+    with AimedServer(spoken) as server:
+        configure(monkeypatch, server, strong=False)
+        yield server

@@ -7,7 +7,6 @@ single stage (stages), importer (importers) or write (cases) makes of a report.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.defs import resources
 from memory_pipeline.defs.partitions import (
     register_partitions,
 )
@@ -31,8 +29,6 @@ from memory_pipeline_tests.defs.model_walks import (
     EMBEDDER,
     EXTRACTING,
     AimedServer,
-    configure,
-    spoken,
 )
 from memory_pipeline_tests.field_reports import needs_reports, report
 from memory_pipeline_tests.scripted import START, daily, import_history, scalar
@@ -44,27 +40,11 @@ NUL = "\x00"
 
 
 @pytest.fixture
-def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setenv(environment.DATABASE_URL, database_url)
+def database(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     monkeypatch.setenv(environment.EMBEDDING_MODEL, EMBEDDER)
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
     for name in (environment.FAST_MODEL, environment.STRONG_MODEL):
         monkeypatch.delenv(name, raising=False)
-    database = resources.memory_database()
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def instance(database: Database, dagster_instance: dg.DagsterInstance) -> dg.DagsterInstance:
-    return dagster_instance
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, database: Database) -> Iterator[AimedServer]:
-    with AimedServer(spoken) as server:
-        configure(monkeypatch, server, strong=False)
-        yield server
+    return database
 
 
 def import_export(

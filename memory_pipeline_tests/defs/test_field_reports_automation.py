@@ -6,7 +6,7 @@ Belongs here: what automation does about episodes that fail. Does not: each sens
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 import dagster as dg
@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.adapters import environment
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.defs import resources, rests, sensors
+from memory_pipeline.defs import rests, sensors
 from memory_pipeline.defs.partitions import RANGE_END_TAG, RANGE_START_TAG, TENANT_TAG
 from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk
 from memory_pipeline.domain.ids import TenantId
@@ -26,7 +26,6 @@ from memory_pipeline_tests.defs.model_walks import (
     EXTRACTING,
     AimedServer,
     chats,
-    configure,
     spoken,
 )
 from memory_pipeline_tests.defs.scripted_walks import ScriptedWalks
@@ -38,25 +37,9 @@ ANN = TenantId("ann")
 
 
 @pytest.fixture
-def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setenv(environment.DATABASE_URL, database_url)
+def database(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     monkeypatch.setenv(environment.EMBEDDING_MODEL, EMBEDDER)
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
-    database = resources.memory_database()
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def instance(database: Database, dagster_instance: dg.DagsterInstance) -> dg.DagsterInstance:
-    return dagster_instance
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, database: Database) -> Iterator[AimedServer]:
-    with AimedServer(spoken) as server:
-        configure(monkeypatch, server, strong=False)
-        yield server
+    return database
 
 
 class Automation:

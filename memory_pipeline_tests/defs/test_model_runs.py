@@ -10,7 +10,6 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.work_lock import hold_work_lock
 from memory_pipeline.adapters.workshop import open_workshop
-from memory_pipeline.defs import resources
 from memory_pipeline.defs.partitions import register_partitions
 from memory_pipeline.defs.runs import BudgetStopError, RunOptions, WalkFailedError, run_walk
 from memory_pipeline.domain.fact import FactStatus
@@ -35,6 +33,7 @@ from memory_pipeline.reading.digest import digest
 from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.ledger import Ledger, read_ledger
 from memory_pipeline_tests.adapters.models.endpoints import endpoint_of
+from memory_pipeline_tests.defs.episodes import ANN, history, statuses
 from memory_pipeline_tests.defs.model_walks import (
     EXTRACTING,
     FAST,
@@ -53,12 +52,13 @@ from memory_pipeline_tests.defs.model_walks import (
     spoken,
     transcript_of,
 )
-from memory_pipeline_tests.scripted import START, daily, fold_all, import_history, scalar, thread
+from memory_pipeline_tests.scripted import START, fold_all, import_history, scalar, thread
 from memory_pipeline_tests.scripted_server import Asked, Fault, FaultKind, nothing_found
 from memory_pipeline_tests.scripted_server.expected_answers import ExpectedAnswers
 from memory_pipeline_tests.scripted_server.replies import Reply, json_reply
 
-ANN = TenantId("ann")
+pytestmark = pytest.mark.usefixtures("server")
+
 SHARED = Path(__file__).parents[3] / "shared"
 HISTORY, EXPECTED = SHARED / "bench" / "history.jsonl", SHARED / "bench" / "expected.json"
 LOCOMO = SHARED / "data" / "locomo" / "conv-26.json"
@@ -75,50 +75,15 @@ needs_locomo = pytest.mark.skipif(
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[AimedServer]:
-    with AimedServer(spoken) as server:
-        configure(monkeypatch, server, strong=False)
-        yield server
-
-
-@pytest.fixture
-def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setenv(environment.DATABASE_URL, database_url)
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
-    database = resources.memory_database()
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def instance(
-    database: Database, server: AimedServer, dagster_instance: dg.DagsterInstance
-) -> dg.DagsterInstance:
-    return dagster_instance
-
-
-@pytest.fixture
 def hurried(server: AimedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint whose pauses between tries are too short to wait for."""
     monkeypatch.setattr(workshop, "_endpoint", lambda: endpoint_of(server))
-
-
-def history(
-    instance: dg.DagsterInstance, database: Database, *texts: str, tenant_id: TenantId = ANN
-) -> None:
-    import_history(database, daily(*texts), tenant_id)
-    register_partitions(instance, tenant_id, len(texts))
 
 
 def run(
     instance: dg.DagsterInstance, last: int, tenant_id: TenantId = ANN, stride: int | None = None
 ) -> str:
     return run_walk(instance, tenant_id, 1, last, RunOptions(context_stride=stride))
-
-
-def statuses(database: Database, last: int, tenant_id: TenantId = ANN) -> list[str]:
-    found = ConversationStore(database).statuses(tenant_id, range(1, last + 1))
-    return [found[ordinal] for ordinal in range(1, last + 1)]
 
 
 def attempts(database: Database, tenant_id: TenantId = ANN) -> list[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,16 @@ import pytest
 from memory_pipeline.adapters import environment, workshop
 from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.postgres import Database
-from memory_pipeline.defs import resources
 from memory_pipeline.defs.partitions import register_partitions
 from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk
 from memory_pipeline.domain.fact import FactStatus
-from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.importers.registry import read_export
 from memory_pipeline.reading.digest import digest
 from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.ledger import read_ledger
 from memory_pipeline.reading.lists import read_episodes
+from memory_pipeline_tests.defs.episodes import ANN, history, statuses
 from memory_pipeline_tests.defs.model_walks import (
     EXTRACTING,
     FAST,
@@ -38,49 +36,16 @@ from memory_pipeline_tests.defs.model_walks import (
     configure,
     drop_memory,
     schema_of,
-    spoken,
     transcript_of,
 )
-from memory_pipeline_tests.scripted import daily, import_history, scalar
+from memory_pipeline_tests.scripted import scalar
 from memory_pipeline_tests.scripted_server import Fault, FaultKind, nothing_found
 
-ANN = TenantId("ann")
+pytestmark = pytest.mark.usefixtures("server")
+
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo" / "conv-26.json"
 SETTING = "MEMORY_SETTING_EPISODE_MAX_TOKENS"
 LONG = "la " * 12_000
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[AimedServer]:
-    with AimedServer(spoken) as server:
-        configure(monkeypatch, server, strong=False)
-        yield server
-
-
-@pytest.fixture
-def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setenv(environment.DATABASE_URL, database_url)
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
-    database = resources.memory_database()
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def instance(
-    database: Database, server: AimedServer, dagster_instance: dg.DagsterInstance
-) -> dg.DagsterInstance:
-    return dagster_instance
-
-
-def history(instance: dg.DagsterInstance, database: Database, *texts: str) -> None:
-    import_history(database, daily(*texts), ANN)
-    register_partitions(instance, ANN, len(texts))
-
-
-def statuses(database: Database, last: int) -> list[str]:
-    found = ConversationStore(database).statuses(ANN, range(1, last + 1))
-    return [found[ordinal] for ordinal in range(1, last + 1)]
 
 
 def messages_that_add_up(database: Database) -> dict[str, int]:

@@ -37,8 +37,9 @@ from memory_pipeline.defs.upkeep_profiles import (
 )
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline_tests.adapters.models.endpoints import endpoint_of
-from memory_pipeline_tests.adapters.profile_walks import bump, bumps, remember, texts
-from memory_pipeline_tests.defs.model_walks import AimedServer, chats, configure, spoken
+from memory_pipeline_tests.adapters.profile_walks import bump, bumps, texts
+from memory_pipeline_tests.defs.model_walks import AimedServer, chats
+from memory_pipeline_tests.scripted import remember
 from memory_pipeline_tests.scripted_server import Fault, FaultKind
 
 ANN, BOB, EVE = TenantId("ann"), TenantId("bob_2"), TenantId("eve")
@@ -64,11 +65,9 @@ def instance(database: Database, dagster_instance: dg.DagsterInstance) -> dg.Dag
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[AimedServer]:
-    with AimedServer(spoken) as server:
-        configure(monkeypatch, server, strong=False)
-        monkeypatch.setattr(workshop, "_endpoint", lambda: endpoint_of(server))
-        yield server
+def server(server: AimedServer, monkeypatch: pytest.MonkeyPatch) -> AimedServer:
+    monkeypatch.setattr(workshop, "_endpoint", lambda: endpoint_of(server))
+    return server
 
 
 def run(instance: dg.DagsterInstance, **options: Any) -> dg.ExecuteInProcessResult:

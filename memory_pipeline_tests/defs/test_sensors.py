@@ -47,11 +47,6 @@ def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dat
     database.close()
 
 
-@pytest.fixture
-def instance(database: Database, dagster_instance: dg.DagsterInstance) -> dg.DagsterInstance:
-    return dagster_instance
-
-
 def tick(
     sensor: dg.SensorDefinition, instance: dg.DagsterInstance, cursor: str | None = None
 ) -> dg.SensorResult | dg.SkipReason:

@@ -35,14 +35,7 @@ from memory_pipeline.reading.facts import read_facts
 from memory_pipeline.reading.insights import read_insights
 from memory_pipeline_tests.adapters.models.endpoints import endpoint_of
 from memory_pipeline_tests.defs.model_walks import AimedServer, configure, spoken
-from memory_pipeline_tests.scripted import (
-    ScriptedExtractor,
-    daily,
-    fold_all,
-    import_history,
-    scalar,
-    scripted_workshop,
-)
+from memory_pipeline_tests.scripted import remember, scalar
 from memory_pipeline_tests.scripted_server import Asked
 
 ANN, BOB = TenantId("ann"), TenantId("bob_2")
@@ -55,8 +48,7 @@ def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dat
     monkeypatch.setenv(environment.EMBEDDING_MODEL, HASHED)
     database = resources.memory_database()
     for tenant_id in (ANN, BOB):
-        import_history(database, daily("works at: acme; likes: tea"), tenant_id)
-        fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
+        remember(database, "works at: acme; likes: tea", tenant_id=tenant_id)
     yield database
     database.close()
 

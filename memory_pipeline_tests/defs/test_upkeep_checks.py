@@ -13,8 +13,8 @@ import pytest
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.profile_builder import Batch, ProfileBuilder
 from memory_pipeline.reading.checks import CHECKS, read_check
-from memory_pipeline_tests.adapters.profile_walks import make_parts, remember
-from memory_pipeline_tests.scripted import TENANT
+from memory_pipeline_tests.adapters.profile_walks import make_parts
+from memory_pipeline_tests.scripted import TENANT, remember
 
 
 @pytest.fixture

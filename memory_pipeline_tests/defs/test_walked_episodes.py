@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -14,7 +14,7 @@ from memory_pipeline.adapters.conversation_store import ConversationStore
 from memory_pipeline.adapters.memory_writer import OutOfOrderError, apply_changes
 from memory_pipeline.adapters.postgres import Database
 from memory_pipeline.adapters.tenant_walk import TenantWalk
-from memory_pipeline.defs import io_managers, resources
+from memory_pipeline.defs import io_managers
 from memory_pipeline.defs.assets.episode_summaries import episode_summaries
 from memory_pipeline.defs.assets.walked_episodes import STAGES, walked_episodes
 from memory_pipeline.defs.jobs import WALK_JOB, walk_episodes
@@ -26,19 +26,19 @@ from memory_pipeline.defs.partitions import (
 )
 from memory_pipeline.defs.runs import RunOptions, WalkFailedError, run_walk, walk_resources
 from memory_pipeline.domain.ids import TenantId
+from memory_pipeline_tests.defs.episodes import ANN, history
 from memory_pipeline_tests.defs.scripted_walks import ScriptedWalks
 from memory_pipeline_tests.scripted import (
     DAY,
     START,
     ScriptedExtractor,
-    daily,
     import_history,
     memory_content,
     scalar,
     thread,
 )
 
-ANN, BOB = TenantId("ann"), TenantId("bob_2")
+BOB = TenantId("bob_2")
 JOBS = tuple(f"works at: firm{n}" for n in range(1, 7))
 
 Events = dict[tuple[str, str], list[Mapping[str, Any]]]
@@ -49,27 +49,6 @@ def extractor(monkeypatch: pytest.MonkeyPatch) -> ScriptedExtractor:
     scripted = ScriptedExtractor()
     monkeypatch.setattr(ScriptedWalks, "extractor", scripted)
     return scripted
-
-
-@pytest.fixture
-def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
-    monkeypatch.setenv(environment.DATABASE_URL, database_url)
-    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
-    database = resources.memory_database()
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def instance(database: Database, dagster_instance: dg.DagsterInstance) -> dg.DagsterInstance:
-    return dagster_instance
-
-
-def history(
-    instance: dg.DagsterInstance, database: Database, *texts: str, tenant_id: TenantId = ANN
-) -> None:
-    import_history(database, daily(*texts), tenant_id)
-    register_partitions(instance, tenant_id, len(texts))
 
 
 def run(
