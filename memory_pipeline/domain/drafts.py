@@ -28,6 +28,12 @@ class Draft:
     now: FactVersion
     is_dropped: bool = False
 
+    @property
+    def is_told_to_last(self) -> bool:
+        """Whether the episode says of the fact, new or known, that it lasts longer than known."""
+        before = self.before
+        return before is None or end_of(self.now.valid_until) > end_of(before.valid_until)
+
 
 @dataclass
 class FactDrafts:
@@ -162,7 +168,7 @@ class FactDrafts:
             reach = after.get(fact.subject_id, FIRST_INSTANT)
             if draft.is_dropped or fact.subject_id == user_id:
                 continue
-            if draft.before is None:
+            if draft.is_told_to_last:
                 # What is told behind a link that is over stays; behind one that will end, it ends.
                 is_lost = start_of(fact.valid_from) < reach
             else:
@@ -171,8 +177,15 @@ class FactDrafts:
                 continue
             # A link that was never true leaves no instant of its own.
             until = reach if reach > FIRST_INSTANT else self.known_at
-            if until < end_of(fact.valid_until):
+            if draft.before is not None and draft.before.valid_until == until:
+                self._keep_end(draft.before, fact)
+            elif until < end_of(fact.valid_until):
                 self.close(fact.fact_id, until, EndedReason.CASCADE)
+
+    def _keep_end(self, before: FactVersion, now: FactVersion) -> None:
+        """Leave a fact the end it had, and why."""
+        kept = ("valid_until", "ended_reason", "ended_by", "successor_id")
+        self._revise(now, **{name: getattr(before, name) for name in kept})
 
     def changed(self) -> list[Draft]:
         """What is not as it was."""

@@ -323,17 +323,21 @@ def _whole_candidate(claim: Claim, reason: str) -> Uncertainty:
 def may_end_a_link(
     state: MemoryState, distinct: DistinctClaims, judgements: tuple[Judgement, ...]
 ) -> bool:
-    """Whether the plan will need links: an edge may end, or a new fact hangs on one."""
+    """Whether the plan will need links: an edge may end, or what is told hangs on one."""
     if any(c.subject_id != state.user_id for c in distinct.survivors):
         return True
     named = facts_that_may_end(distinct, judgements)
-    return any(f.object_id is not None for f in state.facts if f.fact_id in named)
+    return any(
+        f.object_id is not None or f.subject_id != state.user_id
+        for f in state.facts
+        if f.fact_id in named
+    )
 
 
 def facts_that_may_end(
     distinct: DistinctClaims, judgements: tuple[Judgement, ...]
 ) -> frozenset[FactId]:
-    """Facts that the plan may end or drop by itself, the cascade apart."""
+    """Facts that the plan may end, drop or let last longer by itself, the cascade apart."""
     judged = (j.fact_id for j in judgements if j.verdict not in _UNTOUCHABLE)
     return frozenset(c.fact_id for c in distinct.closures).union(judged)
 

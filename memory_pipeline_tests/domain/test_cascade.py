@@ -2,7 +2,13 @@
 
 import pytest
 
-from memory_pipeline.domain.changes import ChangeSet, DistinctClaims, Judgement, MemoryState
+from memory_pipeline.domain.changes import (
+    ChangeSet,
+    DistinctClaims,
+    Judgement,
+    MemoryState,
+    PairReason,
+)
 from memory_pipeline.domain.fact import EndedReason, FactVersion
 from memory_pipeline.domain.plan import OBSERVER, plan_changes
 from memory_pipeline_tests.domain.memory_builders import (
@@ -15,6 +21,7 @@ from memory_pipeline_tests.domain.memory_builders import (
     fact,
     fact_id,
     judged,
+    restating,
     state,
     surviving,
 )
@@ -54,6 +61,24 @@ def test_w3_the_cascade_is_transitive() -> None:
     changes = _plan(before, closing(ending, "f1"))
     ends = {_after(before, changes, name).valid_until for name in ("f3", "f4")}
     assert ends == {day("2025-08-31")}
+
+
+def test_w3_what_is_restated_behind_a_link_that_will_end_lasts_no_longer() -> None:
+    link = fact("f1", "works at", "halden", names=True, until="2026-01-31")
+    office = fact("f3", "has office in", "leeds docks", about="halden", until="2026-01-31")
+    again = claim("c1", "has office in", "leeds docks", about="halden")
+    before = state(link, office)
+    changes = _plan(before, restating(again, "f3"), judged("c1", "f3", why=PairReason.RESTATED))
+    assert _after(before, changes, "f3") == office
+
+
+def test_w3_what_is_given_a_later_end_than_its_link_ends_with_the_link() -> None:
+    link = fact("f1", "works at", "halden", names=True, until="2026-01-31")
+    office = fact("f3", "has office in", "leeds docks", about="halden", until="2025-12-01")
+    longer = claim("c1", "has office in", "leeds docks", about="halden", until="2026-06-01")
+    before = state(link, office)
+    changes = _plan(before, closing(longer, "f3"))
+    assert _after(before, changes, "f3").valid_until == link.valid_until
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,22 @@ def test_j6_a_claim_that_replaces_a_fact_of_the_same_start_is_kept_as_uncertain(
     assert "brightwell" in (changes.uncertainties[0].candidate or "")
 
 
+def test_j6_a_claim_without_a_period_left_ends_nothing_else() -> None:
+    advises = fact("f2", "advises", "brightwell", names=True, since="2023-01-01")
+    changes = _plan(
+        state(HALDEN, advises),
+        surviving(
+            claim(
+                "c1", "works at", "brightwell", names=True, since="2024-01-01", until="2026-04-01"
+            )
+        ),
+        judged("c1", "f1"),
+        judged("c1", "f2", why=PairReason.ENDING),
+    )
+    assert (changes.versions, changes.version_closures) == ((), ())
+    assert _outcome(changes) is Outcome.UNCERTAIN
+
+
 def test_j6_a_corrected_fact_was_never_true() -> None:
     before = state(PORTO)
     changes = _plan(
@@ -352,6 +368,14 @@ def test_the_links_are_needed_only_where_an_edge_may_end() -> None:
     assert may_end_a_link(before, closing(ending, "f1"), ())
     assert not may_end_a_link(before, moved, (judged("c1", "f2"),))
     assert not may_end_a_link(before, moved, (judged("c1", "f1", Verdict.NEITHER),))
+
+
+def test_the_links_are_needed_where_a_fact_about_a_thing_may_last_longer() -> None:
+    office = fact("f3", "has office in", "leeds docks", about="halden", until="2026-01-31")
+    again = restating(claim("c1", "has office in", "leeds docks", about="halden"), "f3")
+    before = state(HALDEN, office)
+    assert may_end_a_link(before, again, (judged("c1", "f3", why=PairReason.RESTATED),))
+    assert not may_end_a_link(before, again, ())
 
 
 def test_the_known_instant_lies_behind_the_last_one_whenever_the_episode_ended() -> None:

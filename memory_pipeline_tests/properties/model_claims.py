@@ -1,6 +1,7 @@
 """Candidates as the rules read them: guards, dates, equal claims of one episode as one.
 
-Belongs here: spec X3, X6, X7 and the batch part of D1, D2, D4. Does not: what claims do to facts.
+Belongs here: spec X3, X6, X7, the batch part of D1, D2, D4, and what tells statements apart (D3).
+Does not: what claims do to facts.
 """
 
 from collections.abc import Sequence
@@ -133,3 +134,22 @@ def _join(one: Said, other: Said) -> Said:
         confidence=max(s.confidence for s in sources),
         said_at=max(one.said_at, other.said_at),
     )
+
+
+def differ(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
+    """Whether two statements can't be one however near their vectors are (D3)."""
+    has_same_object = one[2] == other[2]
+    return (
+        (one[1] == other[1] and not has_same_object)
+        or (not has_same_object and (_is_thing(one) or _is_thing(other)))
+        or ("dislikes" in one[1]) != ("dislikes" in other[1])
+        or _digits(one[2]) != _digits(other[2])
+    )
+
+
+def _is_thing(triple: tuple[str, str, str]) -> bool:
+    return Candidate(*triple).is_edge
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit())

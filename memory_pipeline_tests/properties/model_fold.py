@@ -12,12 +12,11 @@ from memory_pipeline.domain.changes import Verdict
 from memory_pipeline_tests.properties.histories import (
     THRESHOLDS,
     Answer,
-    Candidate,
     Episode,
     History,
 )
 from memory_pipeline_tests.properties.model import FIRST, LAST, Belief, Fact, Memory, Version
-from memory_pipeline_tests.properties.model_claims import Said, guarded, merged
+from memory_pipeline_tests.properties.model_claims import Said, differ, guarded, merged
 
 _DUPLICATE, _BAND_LOW = THRESHOLDS
 _TICK = timedelta(microseconds=1)
@@ -69,8 +68,10 @@ class _Fold:
         refuted = {j.said.place for j in self.judged if j.answer.verdict is Verdict.NEW}  # J4
         old = [j for j in self.judged if j.answer.verdict is Verdict.OLD]
         for said in self.survivors:
-            if said.place not in refuted:
-                self._insert(said, [j for j in old if j.said is said])
+            if said.place not in refuted and not self._insert(
+                said, [j for j in old if j.said is said]
+            ):
+                refuted.add(said.place)
         never_true = {
             j.fact
             for j in old
@@ -162,7 +163,7 @@ class _Fold:
         return any(
             triple[0] == said.candidate.subject
             and self.history.cosine(said.candidate.statement, statement) >= _DUPLICATE
-            and not _differ(said.triple, triple)
+            and not differ(said.triple, triple)
             for triple, statement in held
         )
 
@@ -192,8 +193,12 @@ class _Fold:
 
     # -------------------------------------------------------------- what follows (J6, W2)
 
-    def _insert(self, said: Said, old: list[_Judged]) -> None:
-        """A new fact; it ends where the first fact begins that it changes but does not follow."""
+    def _insert(self, said: Said, old: list[_Judged]) -> bool:
+        """A new fact; it ends where the first fact begins that it changes but does not follow.
+
+        False where no time is left for it. No rule says where such a claim goes: it changes as
+        little as a refuted one.
+        """
         later = [
             judged.fact
             for judged in old
@@ -218,13 +223,12 @@ class _Fold:
                 heir=first,
             )
         if belief.start >= belief.end:
-            # No rule says where a claim goes that has no time left: an uncertainty holds it.
-            self.judged = [j for j in self.judged if j.said is not said]
-            return
+            return False
         fact = Fact(*said.triple, said.candidate.is_edge, said.confidence)
         fact.versions.append(Version(belief, self.known_at))
         self.born[said.place] = fact
         self.beliefs[fact] = belief
+        return True
 
     def _replace(self, judged: _Judged) -> None:
         fact, said = judged.fact, judged.said
@@ -317,14 +321,19 @@ class _Fold:
             until = after.get(fact.subject, FIRST)
             if now is None:
                 continue
-            if fact in self.born.values():
+            if fact in self.born.values() or now.end > fact.now.end:
+                # No rule says of what is told behind a link: it lasts no longer than the link.
                 if now.start >= until:
                     continue
             elif until >= before.get(fact.subject, FIRST):
                 continue
             if until == FIRST:
                 until = self.known_at  # the link was never true: no instant of its own
-            if until < now.end:
+            if until == fact.now.end and fact not in self.born.values():
+                self.beliefs[fact] = replace(
+                    fact.now, start=now.start, has_stated_start=now.has_stated_start
+                )
+            elif until < now.end:
                 self._end_with_link(fact, now, until)
 
     def _end_with_link(self, fact: Fact, now: Belief, until: datetime) -> None:
@@ -376,22 +385,3 @@ def _distance(said: Said, fact: Fact) -> tuple[bool, bool, datetime]:
     else:
         spoken_of = said.start if said.has_stated_start else said.said_at
     return (not fact.now.holds_at(spoken_of), fact.now.end <= said.said_at, fact.now.start)
-
-
-def _differ(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
-    """Whether two statements can't be one however near their vectors are (D3)."""
-    has_same_object = one[2] == other[2]
-    return (
-        (one[1] == other[1] and not has_same_object)
-        or (not has_same_object and (_is_thing(one) or _is_thing(other)))
-        or ("dislikes" in one[1]) != ("dislikes" in other[1])
-        or _digits(one[2]) != _digits(other[2])
-    )
-
-
-def _is_thing(triple: tuple[str, str, str]) -> bool:
-    return Candidate(*triple).is_edge
-
-
-def _digits(text: str) -> str:
-    return "".join(char for char in text if char.isdigit())
