@@ -21,6 +21,7 @@ from memory_pipeline.adapters.postgres import (
     execute,
     execute_many,
 )
+from memory_pipeline.adapters.stage_outputs import StageRecord, keep_outputs
 from memory_pipeline.domain.changes import ChangeSet
 from memory_pipeline.domain.fact import FactVersion
 from memory_pipeline.domain.ids import derive_id
@@ -63,7 +64,7 @@ def apply_changes(
     database: Database,
     changes: ChangeSet,
     vectors: Mapping[str, Sequence[float]],
-    stage_records: Sequence[Mapping[str, Any]] = (),
+    stage_records: Sequence[StageRecord] = (),
     counts: Mapping[str, Any] | None = None,
 ) -> None:
     """Apply one episode's changes in one transaction and one round trip.
@@ -92,11 +93,7 @@ def apply_changes(
             _yield_to_twins(connection, changes, keys)
             _write_judgements(connection, changes, keys)
             _write_remarks(connection, changes, keys)
-            execute_many(
-                connection,
-                "upsert_stage_output",
-                [keys | {**r, "payload": Jsonb(r["payload"])} for r in stage_records],
-            )
+            keep_outputs(connection, keys, stage_records)
             _write_status(connection, changes, keys, counts or {})
     except psycopg.Error as error:
         refusal = _refusal(error, changes)
@@ -165,9 +162,8 @@ def _write_entities(
     )
     if changes.linked_entities:
         execute(connection, "touch_entity", keys | {"entity_ids": list(changes.linked_entities)})
-    execute_many(
-        connection, "bump_dirty", [keys | {"entity_id": e} for e in changes.dirty_entities]
-    )
+    if changes.dirty_entities:
+        execute(connection, "bump_dirty", keys | {"entity_ids": list(changes.dirty_entities)})
 
 
 def _write_facts(

@@ -131,10 +131,14 @@ def _roll_back(connection: RowConnection) -> None:
 
 
 def execute(
-    connection: RowConnection, name: str, parameters: dict[str, Any] | None = None
+    connection: RowConnection,
+    name: str,
+    parameters: dict[str, Any] | None = None,
+    *,
+    is_binary: bool = False,
 ) -> psycopg.Cursor[Row]:
-    """Run a named statement."""
-    return connection.execute(query(name), parameters)
+    """Run a named statement; `is_binary` takes its values as they are instead of as text."""
+    return connection.execute(query(name), parameters, binary=is_binary)
 
 
 def execute_many(connection: RowConnection, name: str, rows: list[dict[str, Any]]) -> None:

@@ -215,9 +215,7 @@ def _apply(database: Database, tenant_id: TenantId, head: _Head, plan: _Plan) ->
         closed = [before[c.fact_id] for c in facts.closed if c.fact_id in before]
         dirty |= {e for f in closed for e in (f.subject_id, f.object_id) if e}
         dirty -= set(repairs.winner_of())
-        execute_many(
-            connection, "bump_dirty", [keys | {"entity_id": e} for e in sorted(dirty, key=str)]
-        )
+        execute(connection, "bump_dirty", keys | {"entity_ids": sorted(dirty, key=str)})
     return known_at
 
 
@@ -311,7 +309,7 @@ def _take_apart(connection: RowConnection, keys: Row, content: Mapping[str, Any]
     execute_many(connection, "close_repaired", back)
     execute_many(connection, "insert_repaired", back)
     dirty = sorted({loser_id, winner_id, *meant.values()}, key=str)
-    execute_many(connection, "bump_dirty", [keys | {"entity_id": e} for e in dirty])
+    execute(connection, "bump_dirty", keys | {"entity_ids": dirty})
 
 
 def _meant(entity_id: str | None, meant: Mapping[UUID, UUID]) -> UUID | None:

@@ -5,7 +5,7 @@ Does not: the stages' rules, the write, Dagster.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +19,18 @@ from memory_pipeline.adapters.attempts import STOPS, Attempt, in_words, is_charg
 from memory_pipeline.adapters.conversation_store import ConversationStore, Stride
 from memory_pipeline.adapters.embedding_profiles import profile_of
 from memory_pipeline.adapters.generation_store import open_live_generation
-from memory_pipeline.adapters.memory_store import MemoryStore, Stored, UnfoldedStrideError
+from memory_pipeline.adapters.memory_store import (
+    EXTRACTED,
+    MemoryStore,
+    Stored,
+    UnfoldedStrideError,
+)
 from memory_pipeline.adapters.memory_writer import OutOfOrderError
 from memory_pipeline.adapters.models.endpoint import UnansweredRequestError
 from memory_pipeline.adapters.postgres import Database, DatabaseUnavailableError, Row
+from memory_pipeline.adapters.stage_outputs import StageRecord
 from memory_pipeline.adapters.stored_models import StoredChatModel, StoredEmbedder
+from memory_pipeline.domain.changes import ChangeSet
 from memory_pipeline.domain.claim import USER, GuardedGraph
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.embedding import Embedder
@@ -80,12 +87,8 @@ class _Task:
     attempt: int
 
 
-def _row(episode_id: EpisodeId, extraction: _Extraction) -> Row:
-    return {
-        "episode_id": episode_id,
-        "input_digest": extraction.input_digest,
-        "payload": extraction.guarded.model_dump(mode="json"),
-    }
+def _record(episode_id: EpisodeId, extraction: _Extraction) -> StageRecord:
+    return StageRecord(episode_id, EXTRACTED, extraction.input_digest, extraction.guarded)
 
 
 def _given_up(digest: str) -> _Extraction:
@@ -108,6 +111,8 @@ class WalkedEpisode:
     folder: Folder
     calls: StoredChatModel | None = None
     charge: Callable[[Exception], None] = lambda _error: None
+    follow: Callable[[ChangeSet, Mapping[str, Sequence[float]]], None] = lambda *_: None
+    """To be called with what was written: the next episode need not read it again."""
 
     def plan(self, earlier_survivors: frozenset[str] = frozenset()) -> FoldPlan:
         """The change set against memory as it stands now; pure but for the reads.
@@ -242,6 +247,7 @@ class TenantWalk:
                 folder=self._folder,
                 calls=self._workshop.calls,
                 charge=partial(self._charge, EpisodeId(row["episode_id"])),
+                follow=self._store.follow,
             )
 
     def _charge(self, episode_id: EpisodeId, error: Exception) -> None:
@@ -308,7 +314,7 @@ class TenantWalk:
             else:
                 new[episode_id] = _Extraction(result, task.digest)
         if new:
-            self._store.store_extractions([_row(key, made) for key, made in new.items()])
+            self._store.store_extractions([_record(key, made) for key, made in new.items()])
         return results | new
 
     def _failure(self, task: _Task, error: Exception) -> _Result:

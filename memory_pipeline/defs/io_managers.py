@@ -19,6 +19,7 @@ from memory_pipeline.adapters.memory_writer import (
     apply_changes,
 )
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.stage_outputs import StageRecord
 from memory_pipeline.adapters.stored_models import CallCounts
 from memory_pipeline.adapters.tenant_walk import WalkedEpisode
 from memory_pipeline.defs.progress import episode_folded
@@ -134,6 +135,7 @@ def fold_episode(database: Database, walked: WalkedEpisode) -> FoldedEpisode | N
         written = plan_and_write(plan, write)
     except AlreadyFoldedError:
         return None
+    walked.follow(written.changes, written.vectors)
     episode_folded()
     return FoldedEpisode(walked=walked, plan=written, counts=counts)
 
@@ -142,20 +144,14 @@ def _calls_so_far(walked: WalkedEpisode) -> CallCounts:
     return walked.calls.counts if walked.calls else CallCounts()
 
 
-def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[dict[str, Any]]:
+def _stage_records(walked: WalkedEpisode, plan: FoldPlan) -> list[StageRecord]:
     """Stage outputs kept with the write, so that a re-run can start behind any of them."""
-    payloads = {
-        "resolved_entities": plan.resolved,
-        "distinct_claims": plan.distinct,
-    }
+    if not plan.resolved.claims:
+        return []
+    outputs = {"resolved_entities": plan.resolved, "distinct_claims": plan.distinct}
     return [
-        {
-            "stage": stage,
-            "input_digest": walked.input_digest,
-            "payload": payload.model_dump(mode="json"),
-        }
-        for stage, payload in payloads.items()
-        if plan.resolved.claims
+        StageRecord(walked.episode_id, stage, walked.input_digest, output)
+        for stage, output in outputs.items()
     ]
 
 

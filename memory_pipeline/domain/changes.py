@@ -47,12 +47,21 @@ class GenerationHead(Frozen):
     last_known_at: datetime | None
 
 
+class Neighbour(Frozen):
+    """A fact in a claim's slot or near to it that is too far down to be judged."""
+
+    fact_id: FactId
+    is_slot: bool
+    similarity: float
+
+
 class MemoryState(Frozen):
     """The part of memory that can matter to one episode's claims: believed versions only.
 
     `facts` holds same-slot, same-object and same-triple facts (ended ones too) and near
     neighbours; with `has_links` also every believed edge and whatever hangs on an entity.
-    `similarities` maps (claim ref, fact id as text or another ref) to a cosine.
+    `similarities` maps (claim ref, fact id as text or another ref) to a cosine; `beyond` says by
+    ref which facts there are besides.
     """
 
     head: GenerationHead
@@ -60,6 +69,7 @@ class MemoryState(Frozen):
     facts: tuple[FactVersion, ...] = ()
     similarities: dict[tuple[str, str], float] = {}
     quotes: dict[FactId, str] = {}
+    beyond: dict[str, tuple[Neighbour, ...]] = {}
     has_links: bool = False
 
     def similarity(self, ref: str, other: str) -> float:

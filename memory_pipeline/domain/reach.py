@@ -13,8 +13,7 @@ from memory_pipeline.domain.ids import EntityId
 
 def linked_ever(user_id: EntityId, links: Iterable[FactVersion]) -> frozenset[EntityId]:
     """The entities that believed links lead to from the user, whenever these hold."""
-    open_ended = [link.model_copy(update={"valid_until": None}) for link in links]
-    return frozenset(linked_until(user_id, open_ended))
+    return frozenset(_reach(user_id, ((link, LAST_INSTANT) for link in links)))
 
 
 def linked_until(user_id: EntityId, links: Iterable[FactVersion]) -> dict[EntityId, datetime]:
@@ -23,11 +22,16 @@ def linked_until(user_id: EntityId, links: Iterable[FactVersion]) -> dict[Entity
     The best of its paths counts, each as long as its shortest link (widest-path search). Links
     lead from subject to object, and from the user to the subject of a fact about the user.
     """
+    return _reach(user_id, ((link, end_of(link.valid_until)) for link in links))
+
+
+def _reach(
+    user_id: EntityId, links: Iterable[tuple[FactVersion, datetime]]
+) -> dict[EntityId, datetime]:
     outgoing: dict[EntityId, list[tuple[EntityId, datetime]]] = defaultdict(list)
-    for link in links:
+    for link, until in links:
         if link.object_id is None:
             continue
-        until = end_of(link.valid_until)
         outgoing[link.subject_id].append((link.object_id, until))
         if link.object_id == user_id:
             outgoing[user_id].append((link.subject_id, until))

@@ -74,6 +74,7 @@ class _Deduplication:
     restatements: list[Restatement] = field(default_factory=list)
     merged: list[MergedClaim] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    beyond: list[Pair] = field(default_factory=list)
     outcomes: list[ClaimOutcome] = field(default_factory=list)
     uncertainties: list[Uncertainty] = field(default_factory=list)
     kept: list[ResolvedClaim] = field(default_factory=list)
@@ -219,6 +220,22 @@ class _Deduplication:
             self.pairs.append(
                 Pair(ref=claim.ref, fact_id=fact.fact_id, reason=reason, similarity=similarity)
             )
+        if not is_history:
+            self._count_beyond(claim.ref)
+
+    def _count_beyond(self, ref: str) -> None:
+        """Pairs that there would be if more facts were considered; objects differ in all."""
+        for other in self.state.beyond.get(ref, ()):
+            reason = PairReason.SLOT if other.is_slot else self._likeness(other.similarity)
+            if reason is not None and other.fact_id not in self.facts:
+                self.beyond.append(
+                    Pair(
+                        ref=ref,
+                        fact_id=other.fact_id,
+                        reason=reason,
+                        similarity=other.similarity,
+                    )
+                )
 
     def _pair_reason(
         self, resolved: ResolvedClaim, fact: FactVersion, similarity: float
@@ -228,11 +245,14 @@ class _Deduplication:
             return None if has_same_object else PairReason.SLOT
         if has_same_object and resolved.claim.valid_until is not None:
             return PairReason.ENDING
+        reason = self._likeness(similarity)
+        return None if has_same_object and reason is PairReason.BAND else reason
+
+    def _likeness(self, similarity: float) -> PairReason | None:
+        """Why a claim and a fact that is not of its slot are judged, by their similarity."""
         if similarity >= self.profile.duplicate:
-            # It survived, so it differs in what a likeness does not show (D3).
+            # The claim survived, so it differs in what a likeness does not show (D3).
             return PairReason.NEAR_DUPLICATE
-        if has_same_object:
-            return None
         return PairReason.BAND if similarity >= self.profile.band_low else None
 
     def result(self) -> DistinctClaims:
@@ -246,7 +266,7 @@ class _Deduplication:
             restatements=tuple(self.restatements),
             merged=tuple(self.merged),
             pairs=asked,
-            not_judged=rest,
+            not_judged=(*rest, *self.beyond),
             outcomes=tuple(self.outcomes),
             uncertainties=tuple(self.uncertainties),
             claims=tuple(self.kept),

@@ -264,6 +264,8 @@ def _linked(
     candidates: Sequence[Candidate], names: NameBook, known: KnownLists, account: Account
 ) -> list[Candidate]:
     """The candidates whose subject is the user or linked to the user (spec X3, rule 1)."""
+    if all(names.key(candidate.fact.subject) == USER for candidate in candidates):
+        return list(candidates)
     linked = linked_names(
         [*_known_edges(known, names), *(_edge(candidate, names) for candidate in candidates)]
     )
@@ -285,6 +287,8 @@ def _within_limit(
     account: Account,
 ) -> list[Candidate]:
     """The best `max_facts` by confidence, then order; endings of known facts are not counted."""
+    if len(candidates) <= limits.max_facts:
+        return list(candidates)
     exempt = _known_endings(candidates, names, known)
     ranked = [Ranked(c.order, _edge(c, names), c.confidence, c.order in exempt) for c in candidates]
     chosen = choose_within(limits.max_facts, ranked, _known_edges(known, names))

@@ -178,7 +178,7 @@ def _by_rules(question: Question) -> Judgement:
         question,
         judge="rules",
         verdict=verdict,
-        is_correction=_was_never_true(quote, question.fact),
+        is_correction=verdict is Verdict.OLD and _was_never_true(quote, question.fact),
         reason=reason,
     )
 
@@ -190,7 +190,9 @@ def _has_cue(quote: str, cues: Sequence[str]) -> bool:
 def _says(quote: str, words: str) -> bool:
     """Whether the words stand in the quote as words: `actually` is not in `factually`."""
     words = words.strip()
-    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", quote) is not None
+    if not words or words not in quote:
+        return False
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", quote) is not None
 
 
 def _names_object(quote: str, question: Question) -> bool:

@@ -4,6 +4,7 @@ Belongs here: ports used by more than one stage. Does not: their implementations
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from memory_pipeline.domain.changes import GenerationHead, MemoryState
@@ -40,6 +41,18 @@ class Extractor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class NearnessLimits:
+    """Which facts are read for a claim: those in its slot, and those that are near to it.
+
+    Of each kind the nearest `considered` may be judged; it is told of up to `counted`.
+    """
+
+    minimum_similarity: float
+    considered: int
+    counted: int
+
+
 class MemoryReader(Protocol):
     """Reads of one generation, each in one round trip."""
 
@@ -62,7 +75,7 @@ class MemoryReader(Protocol):
         head: GenerationHead,
         claims: Sequence[ResolvedClaim],
         vectors: Mapping[str, Sequence[float]],
-        minimum_similarity: float,
+        limits: NearnessLimits,
     ) -> MemoryState:
         """Believed facts that can matter to the claims; `vectors` by claim ref."""
         ...

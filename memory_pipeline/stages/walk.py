@@ -33,10 +33,12 @@ from memory_pipeline.stages.extract import extract_with_tier
 from memory_pipeline.stages.guard import GUARD_VERSION, GuardLimits, guard
 from memory_pipeline.stages.judge import Judge, Question, complete_judgements
 from memory_pipeline.stages.likeness import statement_of
-from memory_pipeline.stages.ports import Extractor, MemoryReader
+from memory_pipeline.stages.ports import Extractor, MemoryReader, NearnessLimits
 from memory_pipeline.stages.resolve import NameIndex, resolve, unknown_names
 from memory_pipeline.stages.small_talk import is_small_talk
 
+_SPARE = 10
+"""Facts considered for a claim besides as many as are judged: some turn out to be no pair."""
 MOST_REMAKES = 3
 """How often the plan of an episode is remade because memory moved under it (spec W2)."""
 
@@ -128,6 +130,12 @@ class Folder:
         self._judge = judge
         self._profile = profile
         self._policy = policy
+        considered = policy.pairs_per_claim + _SPARE
+        self._limits = NearnessLimits(
+            minimum_similarity=min(profile.band_low, profile.duplicate),
+            considered=considered,
+            counted=max(considered, policy.pairs_per_call),
+        )
 
     def plan(
         self,
@@ -213,9 +221,7 @@ class Folder:
         statements: Mapping[str, Sequence[float]],
     ) -> MemoryState:
         by_ref = {c.claim.ref: statements[statement_of(c.claim)] for c in claims}
-        state = self._reader.neighbourhood(
-            head, claims, by_ref, min(self._profile.band_low, self._profile.duplicate)
-        )
+        state = self._reader.neighbourhood(head, claims, by_ref, self._limits)
         similarities = dict(state.similarities)
         refs = list(by_ref)
         for index, one in enumerate(refs):

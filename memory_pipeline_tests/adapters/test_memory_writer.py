@@ -19,6 +19,7 @@ from memory_pipeline.adapters.memory_writer import (
     apply_changes,
 )
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.adapters.stage_outputs import StageRecord
 from memory_pipeline.adapters.tenant_walk import TenantWalk, WalkedEpisode
 from memory_pipeline.defs.io_managers import fold_episode
 from memory_pipeline.domain.ids import TenantId
@@ -292,13 +293,15 @@ def test_the_pool_serves_on_after_refusals_and_errors(
     plan = walked.plan()
     stale = plan.changes.head.model_copy(update={"version": 5})
     impossible = plan.changes.versions[0].model_copy(update={"confidence": 7.0})
+    no_output: Any = None
+    impossible_record = StageRecord(walked.episode_id, "facts", "", no_output)
     for _ in range(3):
         with pytest.raises(StalePlanError):
             apply(database, plan, head=stale)
         with pytest.raises(psycopg.errors.CheckViolation):
             apply(database, plan, versions=(impossible,))
-        with pytest.raises(KeyError):
-            apply_changes(database, plan.changes, plan.vectors, [{"stage": "facts"}])
+        with pytest.raises(AttributeError):
+            apply_changes(database, plan.changes, plan.vectors, [impossible_record])
         with pytest.raises(psycopg.ProgrammingError, match="cannot adapt"):
             apply(database, plan, known_at=object())
     apply(database, walked.plan())

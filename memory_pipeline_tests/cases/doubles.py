@@ -6,7 +6,7 @@ claims or facts: that is the real code's part.
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from memory_pipeline.domain.extraction import ExtractedGraph, KnownLists, Tier
 from memory_pipeline.domain.fact import Entity
 from memory_pipeline.domain.ids import FactId
 from memory_pipeline.stages.judge import Question, read_verdicts
-from memory_pipeline.stages.ports import ExtractionError
+from memory_pipeline.stages.ports import ExtractionError, NearnessLimits
 from memory_pipeline.stages.resolve import NameIndex
 from memory_pipeline_tests.cases.case_file import CaseError, Fault
 
@@ -241,16 +241,24 @@ class CaseReader:
         head: GenerationHead,
         claims: Sequence[ResolvedClaim],
         vectors: Mapping[str, Sequence[float]],
-        minimum_similarity: float,
+        limits: NearnessLimits,
     ) -> MemoryState:
         """The store's facts of the claims' slots, and those the case puts near enough."""
-        in_slots = self._store.neighbourhood(head, claims, vectors, _NEVER)
-        subject = self._store.neighbourhood(head, claims, vectors, -1.0)
+        in_slots, subject = (
+            self._store.neighbourhood(
+                head,
+                claims,
+                vectors,
+                replace(limits, minimum_similarity=least, considered=limits.counted),
+            )
+            for least in (_NEVER, -1.0)
+        )
         similarities = self._similarities()
         facts = {f.fact_id: f for f in in_slots.facts}
         for fact in subject.facts:
             is_near = any(
-                similarities.get((claim.claim.ref, str(fact.fact_id)), 0.0) >= minimum_similarity
+                similarities.get((claim.claim.ref, str(fact.fact_id)), 0.0)
+                >= limits.minimum_similarity
                 for claim in claims
                 if claim.subject_id == fact.subject_id
             )

@@ -30,7 +30,7 @@ KINDS = {
     "insert_entity", "insert_alias", "touch_entity", "bump_dirty", "close_version", "insert_fact",
     "insert_version", "insert_evidence", "insert_outcome", "insert_message_outcome",
     "yield_to_twins", "insert_judgement", "close_instruction", "insert_instruction",
-    "insert_uncertainty", "resolve_uncertainties", "upsert_stage_output", "insert_fold",
+    "insert_uncertainty", "resolve_uncertainties", "upsert_stage_outputs", "insert_fold",
     "finish_episode",
 }  # fmt: skip
 """Every statement of the write."""

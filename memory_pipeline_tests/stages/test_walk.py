@@ -20,6 +20,7 @@ from memory_pipeline.domain.fact import Entity, FactVersion
 from memory_pipeline.domain.ids import FactId
 from memory_pipeline.domain.policy import Policy
 from memory_pipeline.stages.judge import Question
+from memory_pipeline.stages.ports import NearnessLimits
 from memory_pipeline.stages.resolve import NameIndex, user_entity
 from memory_pipeline.stages.walk import (
     MOST_REMAKES,
@@ -86,7 +87,7 @@ class _Memory:
         head: GenerationHead,
         claims: Sequence[ResolvedClaim],
         vectors: Mapping[str, Sequence[float]],
-        minimum_similarity: float,
+        limits: NearnessLimits,
     ) -> MemoryState:
         return self._state
 

@@ -26,9 +26,36 @@ cross join lateral (
     limit 1) as e
 order by k.name, e.entity_id;
 
+-- name: generation_signs
+-- What ranks the open facts and the entities of a generation by nearness, packed into one row: a
+-- hundred thousand rows would cost more than all that is in them.
+select g.version, f.fact_count, f.fact_ids, f.fact_subjects, f.fact_known_from, f.fact_signs,
+    f.predicates, e.entity_count, e.entity_ids, e.entity_known_from, e.entity_signs
+from memory.generations g
+cross join lateral (
+    select count(*)::integer as fact_count,
+        coalesce(string_agg(uuid_send(n.fact_id), ''::bytea), '') as fact_ids,
+        coalesce(string_agg(uuid_send(n.subject_id), ''::bytea), '') as fact_subjects,
+        coalesce(string_agg(timestamptz_send(n.known_from), ''::bytea), '') as fact_known_from,
+        coalesce(string_agg(bit_send(coalesce(n.embedding_signs, 0::bit(384))), ''::bytea), '')
+            as fact_signs,
+        coalesce(string_agg(n.predicate, chr(31)), '') as predicates
+    from memory.facts n
+    where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
+        and upper_inf(n.known_time) and n.valid_until is null) f
+cross join lateral (
+    select count(*)::integer as entity_count,
+        coalesce(string_agg(uuid_send(n.entity_id), ''::bytea), '') as entity_ids,
+        coalesce(string_agg(timestamptz_send(n.known_from), ''::bytea), '') as entity_known_from,
+        coalesce(string_agg(bit_send(n.embedding_signs), ''::bytea), '') as entity_signs
+    from memory.entities n
+    where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
+        and n.redirect_to is null and n.embedding_signs is not null) e
+where g.tenant_id = %(tenant_id)s and g.generation_id = %(generation_id)s;
+
 -- name: nearest_entities
--- The entities nearest to one name, out of those that share most signs with it; what shares its
--- initials comes first, however far it is.
+-- The entities nearest to one name, out of those that share most signs with it (`near`); what
+-- shares its initials comes first, however far it is.
 with alike as materialized (
     select i.entity_id from memory.entities i
     where i.tenant_id = %(tenant_id)s and i.generation_id = %(generation_id)s
@@ -41,19 +68,13 @@ with alike as materialized (
     select i.entity_id from memory.entities i
     where i.tenant_id = %(tenant_id)s and i.generation_id = %(generation_id)s
         and i.main_initials = %(acronym)s
-), near as materialized (
-    select n.entity_id from memory.entities n
-    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
-        and n.redirect_to is null
-    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.entity_id
-    limit %(compared)s
 )
 select e.entity_id, e.name, e.type, e.memory_category, e.last_linked_at, array(
         select a.alias from memory.entity_aliases a
         where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
             and a.entity_id = e.entity_id order by a.alias) as aliases,
     1 - (e.embedding <=> %(vector)s) as similarity
-from (select entity_id from alike union select entity_id from near) c
+from (select entity_id from alike union select unnest(%(near)s::uuid[])) c
 cross join lateral (
     select m.entity_id, m.name, m.type, m.memory_category, m.last_linked_at, m.embedding
     from memory.entities m
@@ -97,44 +118,58 @@ join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(gener
 order by f.fact_id;
 
 -- name: nearby_facts
--- Facts about the claim's subject that have not ended and share its predicate or are near to it:
--- those of its slot first, more than are judged for one claim, so that the rest can be told. Near
--- ones are found among those that share most signs with the claim. Ends that lie ahead are few, so
--- they are looked up for all subjects: as text, a subject is looked up in no index.
-with near as materialized (
-    (select n.fact_id from memory.facts n
-    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
-        and upper_inf(n.known_time) and n.valid_until is null and n.subject_id = %(subject_id)s
-    order by n.predicate = %(predicate)s desc,
-        n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
-    limit %(compared)s)
-    union all
-    select n.fact_id from memory.facts n
-    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
-        and upper_inf(n.known_time) and n.subject_id::text = %(subject_id)s::text
-        and n.valid_until > %(said_at)s and n.valid_until < 'infinity'
+-- For each claim (the n-th of each array), facts about its subject that have not ended and share
+-- its predicate (its slot) or are near to it. `near` are the facts of the slot and those that share
+-- most signs with the claim. Of slot and neighbours the best `considered` each come whole; of the
+-- rest, up to `counted`, only the ids, so that it can be told that they were not judged. Ends that
+-- lie ahead are few, so they are looked up for all subjects: as text, a subject is looked up in no
+-- index.
+with claimed as materialized (
+    select c.claim, c.subject_id, c.predicate, c.said_at, c.vector, c.near
+    from unnest(%(subject_ids)s::uuid[], %(predicates)s::text[], %(said_at)s::timestamptz[],
+        %(vectors)b::halfvec[], %(near)s::text[])
+        with ordinality as c (subject_id, predicate, said_at, vector, near, claim)
+), near as (
+    select c.claim, n.fact_id
+    from claimed c cross join lateral unnest(c.near::uuid[]) as n (fact_id)
+    union
+    select c.claim, n.fact_id from claimed c
+    join memory.facts n on n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
+        and upper_inf(n.known_time) and n.subject_id::text = c.subject_id::text
+        and n.valid_until > %(first_said_at)s and n.valid_until < 'infinity'
+    where n.valid_until > c.said_at
 ), compared as (
-    select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text,
-        f.statement, lower(f.valid_time) as valid_from, f.valid_until, f.known_from,
-        f.confidence, f.memory_category, f.tier,
-        (f.attributes ->> 'has_stated_start')::boolean as has_stated_start, f.opened_by,
-        f.ended_by, f.ended_reason, f.successor_id,
-        1 - (f.embedding <=> %(vector)s) as similarity
+    select c.claim, f.fact_id, f.predicate = c.predicate as is_slot,
+        1 - (f.embedding <=> c.vector) as similarity
     from near n
+    join claimed c on c.claim = n.claim
     join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
         and f.fact_id = n.fact_id and upper_inf(f.known_time)
+), ranked as (
+    select c.claim, c.fact_id, c.is_slot, c.similarity, row_number() over (
+        partition by c.claim, c.is_slot order by c.similarity desc nulls last, c.fact_id) as place
+    from compared c
+    where c.is_slot or c.similarity >= %(minimum)s
+), chosen as (
+    select r.fact_id, bool_or(r.place <= %(considered)s) as is_considered,
+        array_agg(r.claim) as claims, array_agg(r.is_slot) as slots,
+        array_agg(r.similarity) as similarities
+    from ranked r
+    where r.place <= %(counted)s
+    group by r.fact_id
 )
-select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
-    f.valid_from, f.valid_until, f.known_from, f.confidence, f.memory_category, f.tier,
-    f.has_stated_start, f.opened_by, f.ended_by, f.ended_reason, f.successor_id, (
+select c.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
+    lower(f.valid_time) as valid_from, f.valid_until, f.known_from, f.confidence,
+    f.memory_category, f.tier, (f.attributes ->> 'has_stated_start')::boolean as has_stated_start,
+    f.opened_by, f.ended_by, f.ended_reason, f.successor_id, case when c.is_considered then (
         select q.quote from memory.fact_evidence q
         where q.tenant_id = %(tenant_id)s and q.generation_id = %(generation_id)s
-            and q.fact_id = f.fact_id and q.kind = 'asserted'
-        order by q.episode_id, q.claim_ref limit 1) as quote, f.similarity
-from compared f
-where f.predicate = %(predicate)s or f.similarity >= %(minimum)s
-order by f.predicate = %(predicate)s desc, f.similarity desc nulls last, f.fact_id
-limit %(limit)s;
+            and q.fact_id = c.fact_id and q.kind = 'asserted'
+        order by q.episode_id, q.claim_ref limit 1) end as quote,
+    c.claims, c.slots, c.similarities
+from chosen c
+left join memory.facts f on c.is_considered and f.tenant_id = %(tenant_id)s
+    and f.generation_id = %(generation_id)s and f.fact_id = c.fact_id and upper_inf(f.known_time);
 
 -- name: links_at_stake
 -- The believed facts that decide what ends with some links: what hangs on them and what else
@@ -151,6 +186,11 @@ where not exists (
     where e.tenant_id = f.tenant_id and e.generation_id = f.generation_id
         and e.entity_id = f.subject_id and e.name = %(exempt)s);
 
+-- name: boundary_instant
+-- The known instant of the last fold before a stride; none before the first fold.
+select nullif(memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s), '-infinity')
+    as at;
+
 -- name: known_entities
 -- Entity names as of the last fold before the stride, in no order: all that there are, or so many
 -- that a choice must be made.
@@ -162,14 +202,15 @@ select e.entity_id, e.name, e.type, coalesce((
         as aliases
 from memory.entities e
 where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
-    and e.redirect_to is null and e.retired_at is null and e.name <> 'user' and e.known_from <= (
+    and e.redirect_to is null and e.retired_at is null
+    and e.name not in ('user', 'graph observations') and e.known_from <= (
         select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s))
 order by e.entity_id
 limit %(limit)s;
 
 -- name: relevant_entities
 -- Entity names shown to extraction where there are too many: those the window names, then those
--- nearest to it (out of those that share most signs with it), then the latest.
+-- nearest to it (out of `near`, which share most signs with it), then the latest.
 with known as materialized (
     select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
 ), spoken as (
@@ -183,26 +224,20 @@ with known as materialized (
     join memory.entity_aliases a on a.tenant_id = %(tenant_id)s
         and a.generation_id = %(generation_id)s and a.alias = s.name
         and a.known_from <= (select at from known)
-), near as materialized (
-    select n.entity_id from memory.entities n
-    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
-        and n.redirect_to is null and n.known_from <= (select at from known)
-    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.entity_id
-    limit %(compared)s
 )
 select e.entity_id, e.name, e.type, coalesce((
     select array_agg(a.alias order by a.alias) from memory.entity_aliases a
     where a.tenant_id = %(tenant_id)s and a.generation_id = %(generation_id)s
         and a.entity_id = e.entity_id and a.known_from <= (select at from known)), '{}') as aliases
-from (select entity_id from named union select entity_id from near) c
+from (select entity_id from named union select unnest(%(near)s::uuid[])) c
 cross join lateral (
     select m.entity_id, m.name, m.type, m.redirect_to, m.retired_at, m.known_from, m.embedding
     from memory.entities m
     where m.tenant_id = %(tenant_id)s and m.generation_id = %(generation_id)s
         and m.entity_id = c.entity_id
     limit 1) e
-where e.redirect_to is null and e.retired_at is null and e.name <> 'user'
-    and e.known_from <= (select at from known)
+where e.redirect_to is null and e.retired_at is null
+    and e.name not in ('user', 'graph observations') and e.known_from <= (select at from known)
 order by e.entity_id in (select entity_id from named) desc,
     1 - (e.embedding <=> %(vector)s) desc nulls last, e.known_from desc, e.name, e.entity_id
 limit %(limit)s;
@@ -246,7 +281,7 @@ limit %(limit)s;
 
 -- name: relevant_facts
 -- Facts shown to extraction where there are too many: those about something the window names, then
--- those nearest to it (out of those that share most signs with it), then the latest.
+-- those nearest to it (out of `near`, which share most signs with it), then the latest.
 with known as materialized (
     select memory.known_after(%(tenant_id)s, %(generation_id)s, %(boundary)s) as at
 ), spoken as materialized (
@@ -257,12 +292,7 @@ with known as materialized (
         and e.generation_id = %(generation_id)s and e.name = s.name
     where s.name <> 'user'
 ), candidates as materialized (
-    (select n.fact_id from memory.facts n
-    where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
-        and upper_inf(n.known_time) and n.valid_until is null
-        and n.known_from <= (select at from known)
-    order by n.embedding_signs <~> (select binary_quantize(%(vector)s::halfvec)), n.fact_id
-    limit %(compared)s)
+    select unnest(%(near)s::uuid[]) as fact_id
     union
     (select n.fact_id from named e
     join memory.facts n on n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s

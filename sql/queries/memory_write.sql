@@ -201,9 +201,9 @@ where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s and resolv
         from unnest(%(subjects)s::text[], %(predicates)s::text[]) as slot (subject, predicate));
 
 -- name: bump_dirty
--- The entity's profile is out of date once more.
+-- The profiles of these entities are out of date once more.
 insert into memory.dirty_entities as d (tenant_id, generation_id, entity_id, bumps)
-values (%(tenant_id)s, %(generation_id)s, %(entity_id)s, 1)
+select %(tenant_id)s, %(generation_id)s, unnest(%(entity_ids)s::uuid[]), 1
 on conflict (tenant_id, generation_id, entity_id) do update
 set bumps = d.bumps + 1,
     first_bumped_at = case when d.bumps = 0 then now() else d.first_bumped_at end;
@@ -214,11 +214,13 @@ update memory.entities set last_linked_at = greatest(last_linked_at, %(known_at)
 where tenant_id = %(tenant_id)s and generation_id = %(generation_id)s
     and entity_id = any(%(entity_ids)s);
 
--- name: upsert_stage_output
--- What a stage made of an episode, with the digest of what it was made from.
+-- name: upsert_stage_outputs
+-- What stages made of episodes, with the digest of what it was made from.
 insert into memory.stage_outputs (tenant_id, generation_id, episode_id, stage, input_digest,
     payload)
-values (%(tenant_id)s, %(generation_id)s, %(episode_id)s, %(stage)s, %(input_digest)s, %(payload)s)
+select %(tenant_id)s, %(generation_id)s, r.episode_id, r.stage, r.input_digest, r.payload::jsonb
+from unnest(%(episode_ids)s::uuid[], %(stages)s::text[], %(input_digests)s::text[],
+    %(payloads)b::text[]) as r (episode_id, stage, input_digest, payload)
 on conflict (tenant_id, generation_id, episode_id, stage) do update
 set input_digest = excluded.input_digest, payload = excluded.payload, recorded_at = now()
 where stage_outputs.input_digest <> excluded.input_digest;
