@@ -78,6 +78,7 @@ class MemoryStore:
         self._user_id = user_entity(tenant_id).entity_id
         self._unsaved: list[StageRecord] = []
         self._signs: SignIndex | None = None
+        self._boundary: int | None = None
         self._instants: dict[int, datetime] = {}
 
     def head(self) -> GenerationHead:
@@ -110,7 +111,7 @@ class MemoryStore:
         """The index as it was at the last read of the head, or newer."""
         if self._signs is None:
             with self._database.tenant_reads(self._tenant_id) as connection:
-                cursor = ask_signs(connection, self._keys)
+                cursor = ask_signs(connection, self._keys, self._boundary)
             self._signs = read_signs(cursor)
         return self._signs
 
@@ -125,6 +126,9 @@ class MemoryStore:
         windows with more than fits. Raises `UnfoldedStrideError` when the generation does not
         hold `boundary` episodes yet.
         """
+        if self._boundary is None or boundary < self._boundary:
+            self._signs = None  # it may lack what was near after fewer folds
+        self._boundary = boundary
         keys = self._keys | {"boundary": boundary}
         known = KnownReads(windows, policy, keys, embed)
         ranked_on = self._signs
@@ -140,7 +144,7 @@ class MemoryStore:
                 "stored_extractions",
                 keys | {"episode_ids": [w.episode_id for w in windows]},
             )
-            signs = ask_signs(connection, self._keys) if ranked_on is None else None
+            signs = ask_signs(connection, self._keys, boundary) if ranked_on is None else None
             known.ask(connection)
         if signs is not None:
             self._signs = read_signs(signs)

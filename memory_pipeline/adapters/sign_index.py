@@ -34,11 +34,16 @@ _BIT_HEADER = 4
 """Bytes before the bits of each value: how many bits follow."""
 _FARTHEST = 1 << 20
 """More signs than two vectors can differ in."""
+_STILL = np.iinfo(np.int64).max
+"""The end of known time, as the server sends it."""
 
 
-def ask_signs(connection: RowConnection, keys: Row) -> Cursor[Row]:
-    """Ask for a whole generation in one row; `read_signs` takes the answer."""
-    return execute(connection, "generation_signs", keys, is_binary=True)
+def ask_signs(connection: RowConnection, keys: Row, boundary: int | None) -> Cursor[Row]:
+    """Ask for a whole generation in one row; `read_signs` takes the answer.
+
+    With a `boundary` the index also tells what was nearest after so many folds, and later.
+    """
+    return execute(connection, "generation_signs", keys | {"boundary": boundary}, is_binary=True)
 
 
 def read_signs(cursor: Cursor[Row]) -> "SignIndex":
@@ -59,11 +64,17 @@ def _read_table(row: Row, kind: str) -> "_Table":
         ids=_halves(row[f"{kind}_ids"], count),
         subjects=_halves(row["fact_subjects"], count) if kind == "fact" else _none(2, count),
         signs=_packed(bits.reshape(count, -1)[:, _BIT_HEADER:]) if count else _none(0, 0),
-        known_from=np.frombuffer(row[f"{kind}_known_from"], ">i8").astype(np.int64),
+        known_from=_instants(row[f"{kind}_known_from"]),
+        known_until=_instants(row["fact_known_until"])
+        if kind == "fact"
+        else np.full(count, _STILL),
         predicates=np.zeros(count, np.int32),
-        is_open=np.ones(count, np.bool_),
         count=count,
     )
+
+
+def _instants(packed: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(packed, ">i8").astype(np.int64)
 
 
 def _none(rows: int, count: int) -> _Words:
@@ -103,8 +114,8 @@ class _Table:
     subjects: _Words
     signs: _Words
     known_from: NDArray[np.int64]
+    known_until: NDArray[np.int64]
     predicates: NDArray[np.int32]
-    is_open: NDArray[np.bool_]
     count: int
 
     def add(
@@ -116,45 +127,55 @@ class _Table:
         predicate: int = 0,
     ) -> None:
         """Take a row in at the end."""
-        if self.count == self.is_open.size:
+        if self.count == self.known_from.size:
             self._make_room(signs.shape[0])
         place = self.count
         self.ids[:, place] = _half_words(key)
         self.subjects[:, place] = _half_words(subject) if subject else 0
         self.signs[:, place] = signs[:, 0]
         self.known_from[place] = _microseconds(known_from)
+        self.known_until[place] = _STILL
         self.predicates[place] = predicate
-        self.is_open[place] = True
         self.count += 1
 
     def _make_room(self, words: int) -> None:
         if not self.signs.size:
-            self.signs = _none(words, self.is_open.size)
+            self.signs = _none(words, self.count)
         extra = 64 + self.count // 2
-        for name in ("ids", "subjects", "signs", "known_from", "predicates", "is_open"):
+        for name in ("ids", "subjects", "signs", "known_from", "known_until", "predicates"):
             column: NDArray[Any] = getattr(self, name)
             room = np.zeros((*column.shape[:-1], extra), column.dtype)
             setattr(self, name, np.concatenate([column, room], axis=-1))
 
-    def remove(self, key: UUID) -> _Words | None:
-        """Leave a row out from now on; its signs, None where there is none."""
+    def close(self, key: UUID, known_until: datetime) -> _Words | None:
+        """A row is believed no more from now on; its signs, None where there is no such row."""
         high, low = _half_words(key)
-        (places,) = np.nonzero((self.ids[0] == high) & (self.ids[1] == low) & self.is_open)
+        (places,) = np.nonzero((self.ids[0] == high) & (self.ids[1] == low) & self._is_believed())
         if not places.size:
             return None
-        self.is_open[places] = False
+        self.known_until[places] = _microseconds(known_until)
         return self.signs[:, places[:1]]
 
+    def _is_believed(self) -> NDArray[np.bool_]:
+        return np.equal(self.known_until, _STILL)
+
+    def believed_count(self) -> int:
+        """How many rows are believed."""
+        return int(np.count_nonzero(self._is_believed()))
+
     def known_by(self, at: datetime | None) -> _Positions:
-        """Where the rows are that were known at an instant, or are known."""
+        """Where the rows are that were believed at an instant, or are believed."""
         if at is None:
-            return np.nonzero(self.is_open)[0]
-        return np.nonzero(self.is_open & (self.known_from <= _microseconds(at)))[0]
+            return np.nonzero(self._is_believed())[0]
+        instant = _microseconds(at)
+        # Room that is not in use is believed until zero, long before any instant.
+        return np.nonzero((self.known_from <= instant) & (self.known_until > instant))[0]
 
     def about(self, subject: UUID) -> _Positions:
-        """Where the rows of a subject are."""
+        """Where the believed rows of a subject are."""
         high, low = _half_words(subject)
-        return np.nonzero((self.subjects[0] == high) & (self.subjects[1] == low) & self.is_open)[0]
+        is_about = (self.subjects[0] == high) & (self.subjects[1] == low)
+        return np.nonzero(is_about & self._is_believed())[0]
 
     def nearest(
         self, places: _Positions, among: _Words, vector: Vector, count: int, slot: int | None = None
@@ -187,7 +208,8 @@ class _Table:
 class SignIndex:
     """The open facts (believed, without an end) and the entities of one generation.
 
-    True for exactly this `version` of the generation.
+    True for exactly this `version` of the generation. Facts that were open at the last fold before
+    the stride are there as well, so that what was near then can be told.
     """
 
     version: int
@@ -198,12 +220,12 @@ class SignIndex:
     @property
     def fact_count(self) -> int:
         """How many facts are open."""
-        return int(self._facts.is_open.sum())
+        return self._facts.believed_count()
 
     @property
     def entity_count(self) -> int:
         """How many entities there are."""
-        return int(self._entities.is_open.sum())
+        return self._entities.believed_count()
 
     def name_predicates(self, predicates: Sequence[str]) -> None:
         """Take in the predicates of the facts, in their order."""
@@ -220,7 +242,7 @@ class SignIndex:
         return self._nearest_known(self._entities, vectors, count, at)
 
     def nearest_facts(self, vectors: Sequence[Vector], count: int, at: datetime) -> list[Ids]:
-        """For each vector the open facts nearest to it that were known at an instant."""
+        """For each vector the facts nearest to it that were open at an instant."""
         return self._nearest_known(self._facts, vectors, count, at)
 
     @staticmethod
@@ -252,7 +274,10 @@ class SignIndex:
         """
         if changes.head.version != self.version:
             return False
-        closed = {c.fact_id: self._facts.remove(c.fact_id) for c in changes.version_closures}
+        closed = {
+            c.fact_id: self._facts.close(c.fact_id, changes.known_at)
+            for c in changes.version_closures
+        }
         for version in changes.versions:
             if version.valid_until is not None:
                 continue

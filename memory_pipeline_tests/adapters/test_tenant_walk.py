@@ -49,8 +49,10 @@ def extractor() -> ScriptedExtractor:
     return ScriptedExtractor()
 
 
-def workshop(database: Database, extractor: ScriptedExtractor, stride: int = 1) -> Workshop:
-    return scripted_workshop(database, extractor, settings={"context_stride": stride})
+def workshop(
+    database: Database, extractor: ScriptedExtractor, stride: int = 1, **settings: object
+) -> Workshop:
+    return scripted_workshop(database, extractor, settings={"context_stride": stride, **settings})
 
 
 def shown_firms(extractor: ScriptedExtractor) -> dict[int, list[str]]:
@@ -471,6 +473,32 @@ def test_rows_are_the_same_however_the_runs_were_cut(
     for part in (range(1, 3), range(3, 4), range(4, 9)):
         fold_all(workshop(database, ScriptedExtractor(), stride), ordinals=part)
     assert memory_content(database_url) == in_one_go
+
+
+TASTES = tuple(
+    f"likes: {thing}; works at: {firm}; owns: {thing} {firm} box"
+    for thing, firm in zip(
+        ("tea", "jazz", "milk", "tea cups", "chess", "green tea", "boats", "jazz clubs", "tea"),
+        ("acme", "globex", "acme labs", "initech", "acme", "hooli", "globex", "acme labs", "hooli"),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_x2_what_is_shown_of_more_than_fits_is_the_same_however_the_runs_were_cut(
+    database: Database, database_url: str, stride: int
+) -> None:
+    fits = {"known_facts": 2, "known_entities": 2}
+    in_one_go, in_pieces = ScriptedExtractor(), ScriptedExtractor()
+    import_history(database, daily(*TASTES))
+    fold_all(workshop(database, in_one_go, stride, **fits))
+    _restart(database_url)
+    for part in (range(1, 3), range(3, 6), range(6, 9), range(9, 10)):
+        fold_all(workshop(database, in_pieces, stride, **fits), ordinals=part)
+    assert dict(in_pieces.seen) == dict(in_one_go.seen)
+    assert {len(known.facts) for _, known in in_one_go.seen[3:]} == {2}
+    assert len({known.facts for _, known in in_one_go.seen}) > 3
 
 
 @pytest.mark.parametrize("stride", [1, 3])

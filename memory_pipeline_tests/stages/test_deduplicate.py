@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from memory_pipeline.domain.changes import DistinctClaims, PairReason, ResolvedGraph
+from memory_pipeline.domain.changes import DistinctClaims, Neighbour, PairReason, ResolvedGraph
 from memory_pipeline.domain.claim import Outcome, ResolvedClaim
 from memory_pipeline.domain.embedding import EmbeddingProfile
 from memory_pipeline.domain.fact import FactVersion
@@ -30,8 +30,9 @@ def _distinct(
     similar: Mapping[tuple[str, str], float] | None = None,
     policy: Policy | None = None,
     earlier: frozenset[str] = frozenset(),
+    beyond: Mapping[str, tuple[Neighbour, ...]] | None = None,
 ) -> DistinctClaims:
-    before = state(*facts, similar=similar)
+    before = state(*facts, similar=similar).model_copy(update={"beyond": beyond or {}})
     return deduplicate(ResolvedGraph(claims=claims), before, PROFILE, policy or Policy(), earlier)
 
 
@@ -326,6 +327,19 @@ def test_j1_pairs_over_the_cap_are_recorded_as_not_judged() -> None:
     facts = tuple(fact(f"f{number}", "likes", f"band {number}") for number in range(12))
     distinct = _distinct(claim("c1", "likes", "jazz"), facts=facts)
     assert (len(distinct.pairs), len(distinct.not_judged)) == (10, 2)
+
+
+def test_j1_facts_too_far_down_to_be_considered_are_recorded_as_not_judged() -> None:
+    band, rival = (
+        Neighbour(fact_id=fact_id(name), is_slot=is_slot, similarity=0.85)
+        for name, is_slot in (("f30", False), ("f31", True))
+    )
+    far = Neighbour(fact_id=fact_id("f32"), is_slot=False, similarity=0.1)
+    known = Neighbour(fact_id=fact_id("f1"), is_slot=True, similarity=0.6)
+    beyond = {"c1": (band, rival, far, known)}
+    distinct = _distinct(claim("c1", "likes", "jazz"), facts=(HALDEN,), beyond=beyond)
+    reasons = {pair.fact_id: pair.reason for pair in distinct.not_judged}
+    assert reasons == {band.fact_id: PairReason.BAND, rival.fact_id: PairReason.SLOT}
 
 
 def test_j5_history_is_judged_only_against_the_same_subject_and_object() -> None:

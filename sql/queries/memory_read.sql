@@ -27,22 +27,34 @@ cross join lateral (
 order by k.name, e.entity_id;
 
 -- name: generation_signs
--- What ranks the open facts and the entities of a generation by nearness, packed into one row: a
--- hundred thousand rows would cost more than all that is in them.
-select g.version, f.fact_count, f.fact_ids, f.fact_subjects, f.fact_known_from, f.fact_signs,
-    f.predicates, e.entity_count, e.entity_ids, e.entity_known_from, e.entity_signs
+-- What ranks the facts and the entities of a generation by nearness, packed into one row: a
+-- hundred thousand rows would cost more than all that is in them. Versions are those without an
+-- end that are believed, or were after the last fold before the stride (`boundary`, if any).
+select g.version, f.fact_count, f.fact_ids, f.fact_subjects, f.fact_known_from, f.fact_known_until,
+    f.fact_signs, f.predicates, e.entity_count, e.entity_ids, e.entity_known_from, e.entity_signs
 from memory.generations g
 cross join lateral (
     select count(*)::integer as fact_count,
-        coalesce(string_agg(uuid_send(n.fact_id), ''::bytea), '') as fact_ids,
-        coalesce(string_agg(uuid_send(n.subject_id), ''::bytea), '') as fact_subjects,
-        coalesce(string_agg(timestamptz_send(n.known_from), ''::bytea), '') as fact_known_from,
-        coalesce(string_agg(bit_send(coalesce(n.embedding_signs, 0::bit(384))), ''::bytea), '')
+        coalesce(string_agg(uuid_send(v.fact_id), ''::bytea), '') as fact_ids,
+        coalesce(string_agg(uuid_send(v.subject_id), ''::bytea), '') as fact_subjects,
+        coalesce(string_agg(timestamptz_send(v.known_from), ''::bytea), '') as fact_known_from,
+        coalesce(string_agg(timestamptz_send(v.known_until), ''::bytea), '') as fact_known_until,
+        coalesce(string_agg(bit_send(coalesce(v.embedding_signs, 0::bit(384))), ''::bytea), '')
             as fact_signs,
-        coalesce(string_agg(n.predicate, chr(31)), '') as predicates
-    from memory.facts n
-    where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
-        and upper_inf(n.known_time) and n.valid_until is null) f
+        coalesce(string_agg(v.predicate, chr(31)), '') as predicates
+    from (
+        select n.fact_id, n.subject_id, n.predicate, n.known_from,
+            'infinity'::timestamptz as known_until, n.embedding_signs
+        from memory.facts n
+        where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
+            and upper_inf(n.known_time) and n.valid_until is null
+        union all
+        select n.fact_id, n.subject_id, n.predicate, n.known_from, n.known_until, n.embedding_signs
+        from memory.facts n
+        where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
+            and n.valid_until is null and n.known_until < 'infinity' and n.known_until > (
+                select case when %(boundary)s::integer is null then 'infinity'
+                    else memory.known_after(g.tenant_id, g.generation_id, %(boundary)s) end)) v) f
 cross join lateral (
     select count(*)::integer as entity_count,
         coalesce(string_agg(uuid_send(n.entity_id), ''::bytea), '') as entity_ids,
@@ -319,6 +331,9 @@ with known as materialized (
     select n.fact_id from memory.facts n
     where n.tenant_id = %(tenant_id)s and n.generation_id = %(generation_id)s
         and n.known_until > (select at from known) and n.known_until < 'infinity'
+        and (n.valid_until is not null or n.object_key in (select object_key from spoken)
+            or n.subject_id in (select entity_id from named)
+            or n.object_id in (select entity_id from named))
 )
 select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
     f.object_id is not null as object_is_entity
