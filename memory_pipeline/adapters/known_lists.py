@@ -123,13 +123,11 @@ def _known_lists(
 ) -> KnownLists:
     """Sorted, so that equal sets give equal prompts."""
     return KnownLists(
-        entities=tuple(
-            sorted(map(_known_entity, entities), key=lambda e: (e.name, str(e.entity_id)))
-        ),
+        entities=tuple(sorted(map(_known_entity, entities), key=lambda e: (e.name, e.entity_id))),
         facts=tuple(
             sorted(
                 (KnownFact.model_validate(row) for row in facts),
-                key=lambda f: (f.subject, f.predicate, f.object, str(f.fact_id)),
+                key=lambda f: (f.subject, f.predicate, f.object, f.fact_id),
             )
         ),
         user_names=user_names,

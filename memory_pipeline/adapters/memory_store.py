@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from pgvector import HalfVector
 
@@ -283,7 +284,7 @@ class MemoryStore:
         return MemoryState(
             head=head,
             user_id=self._user_id,
-            facts=tuple(_fact(rows[key]) for key in sorted(rows)),
+            facts=tuple(_fact(rows[key]) for key in sorted(rows, key=_number)),
             similarities=similarities,
             quotes={FactId(key): row["quote"] for key, row in rows.items() if row["quote"]},
             beyond={ref: tuple(others) for ref, others in beyond.items()},
@@ -313,8 +314,12 @@ class MemoryStore:
             )
         facts = {f.fact_id: f for f in state.facts}
         facts |= {FactId(row["fact_id"]): _fact(row) for row in cursor.fetchall()}
-        ordered = tuple(facts[key] for key in sorted(facts))
+        ordered = tuple(facts[key] for key in sorted(facts, key=_number))
         return state.model_copy(update={"facts": ordered, "has_links": True})
+
+
+def _number(key: UUID) -> int:
+    return key.int
 
 
 def _instant(row: Row | None) -> datetime:

@@ -23,6 +23,7 @@ _TOPICS = 256
 _NOISES = 2_048
 _DIMENSIONS = 384
 _LATENT = 48
+_MANY = 5_000
 _STATEMENTS = Path(__file__).with_name("fill_memory.sql")
 _SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "to", "vi", "za")
 _START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -126,6 +127,8 @@ def _fill(connection: psycopg.Connection, tenant_id: TenantId, facts: int) -> Fi
     for statement in _statements():
         bound = psycopg.ClientCursor(connection).mogrify(statement, parameters)
         connection.execute(bound.encode())
+        if facts >= _MANY:
+            connection.execute("analyze")  # or what comes next is planned for empty tables
     return filled
 
 

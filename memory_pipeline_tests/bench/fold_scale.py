@@ -1,7 +1,8 @@
 """What the fold of an episode costs in a memory of many facts, at zero model latency.
 
 Run: python -m memory_pipeline_tests.bench.fold_scale [--facts 100000] [--tenants 1000]. Starts a
-server of its own. Belongs here: filling, folding, the table. Does not: the bounds that tests hold.
+server of its own. Plain episodes say two things, full ones four, one of which ends a link. Belongs
+here: filling, folding, the table. Does not: the bounds that tests hold.
 """
 
 import argparse
@@ -79,16 +80,29 @@ class TopicEmbedder:
 
 
 class MovingExtractor:
-    """Four facts an episode: a move, which ends a link, a known thing, a taste, a thing's trait."""
+    """Four facts an episode: a move, which ends a link, two known things and a taste.
+
+    `is_plain`: two facts an episode, a known person and a taste, which end nothing.
+    """
 
     version = "moving/1"
     tier = Tier.HEURISTICS
+
+    def __init__(self, *, is_plain: bool = False) -> None:
+        self._is_plain = is_plain
 
     def extract(self, window: Window, known: KnownLists) -> ExtractedGraph:
         """What the window's only message says."""
         text = window.messages[0].text
         number = int(text.rpartition(" ")[2])
         town, friend, thing = f"town {number}", filled_name(number), filled_name(number + 1)
+        taste = _said("user", "likes", f"dish {number}", text)
+        if self._is_plain:
+            return ExtractedGraph(
+                entities=(ExtractedEntity(name=friend, type="PERSON"),),
+                relationships=(_said("user", "works with", friend, text),),
+                literal_facts=(taste,),
+            )
         return ExtractedGraph(
             entities=(
                 ExtractedEntity(name=town, type="PLACE"),
@@ -100,7 +114,7 @@ class MovingExtractor:
                 _said("user", "works with", friend, text),
                 _said("user", "owns", thing, text),
             ),
-            literal_facts=(_said("user", "likes", f"dish {number}", text),),
+            literal_facts=(taste,),
         )
 
 
@@ -206,12 +220,15 @@ def moving_history(first: int, count: int) -> list[SourceThread]:
     ]
 
 
-def open_moving_walk(database: Database, filled: FilledTenant, count: int) -> TenantWalk:
+def open_moving_walk(
+    database: Database, filled: FilledTenant, count: int, *, is_plain: bool = False
+) -> TenantWalk:
     """A walk over `count` episodes that a filled tenant has not folded yet."""
     store = ConversationStore(database)
     store.import_threads(filled.tenant_id, "bench", moving_history(1, count))
     store.register_episodes(filled.tenant_id, Policy())
-    extractor, judge, embedder = MovingExtractor(), RulesJudge(), TopicEmbedder()
+    extractor, judge = MovingExtractor(is_plain=is_plain), RulesJudge()
+    embedder = TopicEmbedder()
     recipe = make_recipe(Policy(), embedder.profile_id, extractor.version, judge.version)
     workshop = Workshop(
         database=database, extractor=extractor, judge=judge, embedder=embedder, recipe=recipe,
@@ -251,17 +268,18 @@ def _table(title: str, steps: StepTimes) -> Table:
     return table
 
 
-def measure_one(url: str, facts: int, episodes: int) -> Table:
+def measure_one(url: str, facts: int, episodes: int, *, is_plain: bool) -> Table:
     """One tenant of `facts` live facts."""
-    filled = fill_tenant(url, TenantId(f"of_{facts}"), facts)
+    kind = "plain" if is_plain else "full"
+    filled = fill_tenant(url, TenantId(f"{kind}_{facts}"), facts)
     database, steps = CountingDatabase(url), StepTimes()
     try:
-        walk = open_moving_walk(database, filled, episodes + _WARM_UP)
+        walk = open_moving_walk(database, filled, episodes + _WARM_UP, is_plain=is_plain)
         with timed(steps):
             fold_episodes(database, walk, steps, _WARM_UP)
     finally:
         database.close()
-    return _table(f"one tenant of {facts:,} live facts, {episodes} episodes", steps)
+    return _table(f"one tenant of {facts:,} live facts, {episodes} {kind} episodes", steps)
 
 
 def measure_many(url: str, tenants: int, episodes: int) -> Table:
@@ -306,7 +324,8 @@ def main() -> None:
         if arguments.tenants:
             console.print(measure_many(url, arguments.tenants, arguments.episodes))
         for facts in arguments.facts or ([] if arguments.tenants else [1_000, 10_000, 100_000]):
-            console.print(measure_one(url, facts, arguments.episodes))
+            for is_plain in (True, False):
+                console.print(measure_one(url, facts, arguments.episodes, is_plain=is_plain))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     sys.stdout.write(f"peak memory of this process: {peak} MB\n")
 

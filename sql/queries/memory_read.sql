@@ -163,7 +163,8 @@ with claimed as materialized (
     from compared c
     where c.is_slot or c.similarity >= %(minimum)s
 ), chosen as (
-    select r.fact_id, bool_or(r.place <= %(considered)s) as is_considered,
+    select r.fact_id, case when bool_or(r.place <= %(considered)s) then r.fact_id end
+            as considered_id,
         array_agg(r.claim) as claims, array_agg(r.is_slot) as slots,
         array_agg(r.similarity) as similarities
     from ranked r
@@ -173,15 +174,15 @@ with claimed as materialized (
 select c.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_text, f.statement,
     lower(f.valid_time) as valid_from, f.valid_until, f.known_from, f.confidence,
     f.memory_category, f.tier, (f.attributes ->> 'has_stated_start')::boolean as has_stated_start,
-    f.opened_by, f.ended_by, f.ended_reason, f.successor_id, case when c.is_considered then (
+    f.opened_by, f.ended_by, f.ended_reason, f.successor_id, (
         select q.quote from memory.fact_evidence q
         where q.tenant_id = %(tenant_id)s and q.generation_id = %(generation_id)s
-            and q.fact_id = c.fact_id and q.kind = 'asserted'
-        order by q.episode_id, q.claim_ref limit 1) end as quote,
+            and q.fact_id = c.considered_id and q.kind = 'asserted'
+        order by q.episode_id, q.claim_ref limit 1) as quote,
     c.claims, c.slots, c.similarities
 from chosen c
-left join memory.facts f on c.is_considered and f.tenant_id = %(tenant_id)s
-    and f.generation_id = %(generation_id)s and f.fact_id = c.fact_id and upper_inf(f.known_time);
+left join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
+    and f.fact_id = c.considered_id and upper_inf(f.known_time);
 
 -- name: links_at_stake
 -- The believed facts that decide what ends with some links: what hangs on them and what else
@@ -191,11 +192,17 @@ select f.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_te
     f.memory_category, f.tier, (f.attributes ->> 'has_stated_start')::boolean as has_stated_start,
     f.opened_by, f.ended_by, f.ended_reason, f.successor_id
 from memory.links_at_stake(%(tenant_id)s, %(generation_id)s, %(user_id)s, %(ending)s, %(named)s) s
-join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.fact_id = s.fact_id and upper_inf(f.known_time)
+cross join lateral (
+    select b.fact_id, b.version, b.subject_id, b.predicate, b.object_id, b.object_text, b.statement,
+        b.valid_time, b.valid_until, b.known_from, b.confidence, b.memory_category, b.tier,
+        b.attributes, b.opened_by, b.ended_by, b.ended_reason, b.successor_id
+    from memory.facts b
+    where b.tenant_id = %(tenant_id)s and b.generation_id = %(generation_id)s
+        and b.fact_id = s.fact_id and upper_inf(b.known_time)
+    limit 1) f
 where not exists (
     select from memory.entities e
-    where e.tenant_id = f.tenant_id and e.generation_id = f.generation_id
+    where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
         and e.entity_id = f.subject_id and e.name = %(exempt)s);
 
 -- name: boundary_instant
@@ -338,16 +345,23 @@ with known as materialized (
 select f.fact_id, s.name as subject, f.predicate, coalesce(o.name, f.object_text) as object,
     f.object_id is not null as object_is_entity
 from candidates c
-join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.fact_id = c.fact_id
-join memory.entities s on s.tenant_id = f.tenant_id and s.generation_id = f.generation_id
-    and s.entity_id = f.subject_id
-left join memory.entities o on o.tenant_id = f.tenant_id and o.generation_id = f.generation_id
+cross join lateral (
+    select v.fact_id, v.subject_id, v.predicate, v.object_id, v.object_text, v.object_key,
+        v.known_from, v.statement, v.embedding
+    from memory.facts v
+    where v.tenant_id = %(tenant_id)s and v.generation_id = %(generation_id)s
+        and v.fact_id = c.fact_id and v.known_from <= (select at from known)
+        and (v.known_until is null or v.known_until > (select at from known))
+        and (v.valid_until is null or v.valid_until > %(at)s)
+        and (v.object_id is not null or v.object_text is not null)
+    limit 1) f
+cross join lateral (
+    select e.name from memory.entities e
+    where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+        and e.entity_id = f.subject_id
+    limit 1) s
+left join memory.entities o on o.tenant_id = %(tenant_id)s and o.generation_id = %(generation_id)s
     and o.entity_id = f.object_id
-where f.known_from <= (select at from known)
-    and (f.known_until is null or f.known_until > (select at from known))
-    and (f.valid_until is null or f.valid_until > %(at)s)
-    and (f.object_id is not null or f.object_text is not null)
 order by (f.object_id in (select entity_id from named)
         or f.subject_id in (select entity_id from named)
         or f.object_key in (select object_key from spoken)) is true desc,
