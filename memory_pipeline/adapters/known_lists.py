@@ -5,7 +5,7 @@ stride (memory_store), how they stand in a prompt (stages/transcript).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -24,6 +24,11 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Unit vectors of texts, in order."""
 Kind = Literal["entities", "facts"]
 KINDS: Final[tuple[Kind, ...]] = ("entities", "facts")
+_ALL: Final[Mapping[Kind, str]] = {"entities": "known_entities", "facts": "known_facts"}
+_RELEVANT: Final[Mapping[Kind, str]] = {
+    "entities": "relevant_entities",
+    "facts": "relevant_facts",
+}
 _OWN_CHARS = 2_000
 _Place = tuple[int, Kind]
 """A list: the window's index and what it lists."""
@@ -83,7 +88,7 @@ class KnownReads:
             near = self._near.get((index, kind))
             asked = self._keys | {"at": window.started_at, "limit": limit}
             if near is None:
-                cursor = execute(connection, f"known_{kind}", asked | {"limit": limit + 1})
+                cursor = execute(connection, _ALL[kind], asked | {"limit": limit + 1})
             else:
                 asked |= {
                     "spoken": spoken_names("\n".join(m.text for m in window.messages)),
@@ -91,7 +96,7 @@ class KnownReads:
                     "near": near,
                     "compared": 2 * limit,
                 }
-                cursor = execute(connection, f"relevant_{kind}", asked)
+                cursor = execute(connection, _RELEVANT[kind], asked)
             self._cursors[index, kind] = cursor
 
     def settle(self, *, is_ranking_current: bool) -> None:

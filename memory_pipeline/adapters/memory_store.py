@@ -9,24 +9,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from pgvector import HalfVector
 
 from memory_pipeline.adapters.known_lists import Embed, KnownReads
+from memory_pipeline.adapters.near_facts import NearFacts, fact_of, in_order
 from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute
 from memory_pipeline.adapters.sign_index import SignIndex, ask_signs, read_signs
 from memory_pipeline.adapters.stage_outputs import StageRecord, keep_outputs
-from memory_pipeline.domain.changes import ChangeSet, GenerationHead, MemoryState, Neighbour
+from memory_pipeline.domain.changes import ChangeSet, GenerationHead, MemoryState
 from memory_pipeline.domain.claim import ResolvedClaim
 from memory_pipeline.domain.conversation import Window
 from memory_pipeline.domain.extraction import (
     EntityType,
     KnownLists,
     MemoryCategory,
-    Tier,
 )
-from memory_pipeline.domain.fact import EndedReason, Entity, FactVersion
+from memory_pipeline.domain.fact import Entity
 from memory_pipeline.domain.ids import (
     EntityId,
     EpisodeId,
@@ -241,54 +240,15 @@ class MemoryStore:
         limits: NearnessLimits,
     ) -> MemoryState:
         """Believed facts that can matter to the claims; `vectors` by claim ref."""
+        state = MemoryState(head=head, user_id=self._user_id)
         if not claims:
-            return MemoryState(head=head, user_id=self._user_id)
-        by_claim = [vectors[claim.claim.ref] for claim in claims]
-        near = self._current_signs().neighbours(
-            [
-                (claim.subject_id, claim.claim.predicate, vector)
-                for claim, vector in zip(claims, by_claim, strict=True)
-            ],
-            _COMPARED_FACTS,
-        )
+            return state
+        asked = [(c.subject_id, c.claim.predicate, vectors[c.claim.ref]) for c in claims]
+        near = self._current_signs().neighbours(asked, _COMPARED_FACTS)
+        facts = NearFacts(claims, vectors, limits)
         with self._database.tenant_reads(self._tenant_id) as connection:
-            same_object = execute(connection, "facts_of_objects", self._keys | _objects(claims))
-            nearby = execute(
-                connection,
-                "nearby_facts",
-                self._keys
-                | {
-                    "subject_ids": [c.subject_id for c in claims],
-                    "predicates": [c.claim.predicate for c in claims],
-                    "said_at": [c.claim.said_at for c in claims],
-                    "first_said_at": min(c.claim.said_at for c in claims),
-                    "vectors": [HalfVector(list(vector)) for vector in by_claim],
-                    "near": near,
-                    "minimum": limits.minimum_similarity,
-                    "considered": limits.considered,
-                    "counted": limits.counted,
-                },
-            )
-        rows = {row["fact_id"]: row for row in same_object.fetchall()}
-        refs = [claim.claim.ref for claim in claims]
-        similarities: dict[tuple[str, str], float] = {}
-        beyond: dict[str, list[Neighbour]] = defaultdict(list)
-        for row in nearby.fetchall():
-            is_considered = row["version"] is not None
-            if is_considered:
-                rows[row["fact_id"]] = row
-            for ref, other in _neighbours(row, refs):
-                if not is_considered:
-                    beyond[ref].append(other)
-                similarities[ref, str(other.fact_id)] = other.similarity
-        return MemoryState(
-            head=head,
-            user_id=self._user_id,
-            facts=tuple(_fact(rows[key]) for key in sorted(rows, key=_number)),
-            similarities=similarities,
-            quotes={FactId(key): row["quote"] for key, row in rows.items() if row["quote"]},
-            beyond={ref: tuple(others) for ref, others in beyond.items()},
-        )
+            cursors = facts.ask(connection, self._keys, near)
+        return state.model_copy(update=facts.read(cursors))
 
     def with_links(
         self, state: MemoryState, ending: Collection[FactId], claims: Sequence[ResolvedClaim]
@@ -313,13 +273,9 @@ class MemoryStore:
                 },
             )
         facts = {f.fact_id: f for f in state.facts}
-        facts |= {FactId(row["fact_id"]): _fact(row) for row in cursor.fetchall()}
-        ordered = tuple(facts[key] for key in sorted(facts, key=_number))
+        facts |= {FactId(row["fact_id"]): fact_of(row) for row in cursor.fetchall()}
+        ordered = tuple(facts[key] for key in sorted(facts, key=in_order))
         return state.model_copy(update={"facts": ordered, "has_links": True})
-
-
-def _number(key: UUID) -> int:
-    return key.int
 
 
 def _instant(row: Row | None) -> datetime:
@@ -333,27 +289,6 @@ def _stored(rows: Sequence[Row]) -> Stored:
     return {EpisodeId(row["episode_id"]): (row["input_digest"], row["payload"]) for row in rows}
 
 
-def _neighbours(row: Row, refs: Sequence[str]) -> Iterator[tuple[str, Neighbour]]:
-    """The claims, by ref, that a fact is near to; one without a vector is as far as can be."""
-    for claim, is_slot, similarity in zip(
-        row["claims"], row["slots"], row["similarities"], strict=True
-    ):
-        yield (
-            refs[claim - 1],
-            Neighbour.model_construct(
-                fact_id=FactId(row["fact_id"]), is_slot=is_slot, similarity=similarity or 0.0
-            ),
-        )
-
-
-def _objects(claims: Sequence[ResolvedClaim]) -> dict[str, list[Any]]:
-    return {
-        "subjects": [c.subject_id for c in claims],
-        "objects": [c.object_id for c in claims],
-        "texts": [None if c.object_id else c.claim.object for c in claims],
-    }
-
-
 def _entity(row: Row) -> Entity:
     return HeldEntity(
         entity_id=EntityId(row["entity_id"]),
@@ -362,31 +297,4 @@ def _entity(row: Row) -> Entity:
         memory_category=MemoryCategory(row["memory_category"]),
         last_linked_at=row["last_linked_at"],
         aliases=tuple(row["aliases"]),
-    )
-
-
-def _fact(row: Row) -> FactVersion:
-    """A version from a row; built without validation, since every fold reads many."""
-    ended_reason: str | None = row["ended_reason"]
-    successor: Any = row["successor_id"]
-    known_from: datetime = row["known_from"]
-    return FactVersion.model_construct(
-        fact_id=FactId(row["fact_id"]),
-        version=row["version"],
-        subject_id=EntityId(row["subject_id"]),
-        predicate=row["predicate"],
-        object_id=EntityId(row["object_id"]) if row["object_id"] else None,
-        object_text=row["object_text"],
-        statement=row["statement"],
-        valid_from=row["valid_from"],
-        valid_until=row["valid_until"],
-        known_from=known_from,
-        confidence=row["confidence"],
-        memory_category=MemoryCategory(row["memory_category"]),
-        tier=Tier(row["tier"]),
-        has_stated_start=bool(row["has_stated_start"]),
-        opened_by=row["opened_by"],
-        ended_by=row["ended_by"],
-        ended_reason=EndedReason(ended_reason) if ended_reason else None,
-        successor_id=FactId(successor) if successor else None,
     )

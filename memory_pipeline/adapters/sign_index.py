@@ -1,11 +1,8 @@
 """What lies near a vector in one generation, ranked in memory by the signs of the vectors' parts.
 
-Near vectors share most of their signs, so 48 bytes (at 384 dimensions) for each open fact and each
-entity are held and kept up with what is folded: a scan in the database would grow with the tenant
-and is asked for several times an episode. The ranking is a pure function of what is stored,
-whatever came when, so that a rebuild finds what the live memory found (spec G1). Belongs here:
-reading the signs, keeping them up, ranking. Does not: the exact comparison of the best, which the
-database makes, and what is near enough.
+Near vectors share most signs: 48 bytes a fact, kept up with what is folded, spare a scan for each
+claim. A pure function of what is stored, whatever came when (spec G1). Belongs here: reading,
+keeping up and ranking signs. Does not: the exact comparison of the best (the database's).
 """
 
 from collections.abc import Mapping, Sequence
