@@ -12,9 +12,10 @@ from typing import Any
 from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
+from memory_pipeline.adapters.embedding_profiles import profile_of
 from memory_pipeline.adapters.generation_store import claim_event
 from memory_pipeline.adapters.postgres import Database, Row, RowConnection, execute
-from memory_pipeline.domain.embedding import Embedder, cosine, find_profile
+from memory_pipeline.domain.embedding import Embedder, cosine
 from memory_pipeline.domain.extraction import EntityType, MemoryCategory, Tier
 from memory_pipeline.domain.ids import EntityId, FactId, TenantId, derive_id
 from memory_pipeline.domain.model import Usage
@@ -92,7 +93,7 @@ def _leave_out_repeats(
         return [], {}
     statements = [p.statement for p in kept]
     vectors = dict(zip(statements, embedder.embed(statements), strict=True))
-    duplicate = find_profile(embedder.profile_id, embedder.dimensions).duplicate
+    duplicate = profile_of(database, embedder).duplicate
     with database.tenant_reads(tenant_id) as connection:
         cursors = {
             text: execute(

@@ -133,19 +133,26 @@ def undo_merge(database: Database, tenant_id: TenantId, event_id: UUID) -> Recor
     """
     keys: Row = {"tenant_id": tenant_id}
     with database.tenant(tenant_id) as connection:
-        merges = execute(connection, "merges", keys).fetchall()
-        row = next((row for row in merges if row["correction_id"] == event_id), None)
-        if row is None or row["undone_at"] is not None:
-            raise UnknownMergeError(
-                f"tenant {tenant_id!r} has no merge {event_id} to take apart: see "
-                "`memory-pipeline upkeep repair --list`"
-            )
+        _standing_merge(connection, keys, event_id)
         head = _head(execute(connection, "repairable_entities", keys).fetchall())
         keys |= {"generation_id": head.generation_id, "version": None}
         keys["known_at"] = claim_event(connection, keys)
+        # Behind the tenant's lock: of two who take it apart at once one comes too late.
+        row = _standing_merge(connection, keys, event_id)
         _take_apart(connection, keys, row["content"])
         execute(connection, "undo_event", keys | {"correction_id": event_id})
     return _recorded(row)
+
+
+def _standing_merge(connection: RowConnection, keys: Row, event_id: UUID) -> Row:
+    merges = execute(connection, "merges", keys).fetchall()
+    for row in merges:
+        if row["correction_id"] == event_id and row["undone_at"] is None:
+            return row
+    raise UnknownMergeError(
+        f"tenant {keys['tenant_id']!r} has no merge {event_id} to take apart: see "
+        "`memory-pipeline upkeep repair --list`"
+    )
 
 
 def _plan(database: Database, tenant_id: TenantId) -> _Plan:

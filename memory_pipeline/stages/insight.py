@@ -28,8 +28,7 @@ from memory_pipeline.stages.asking import ask_twice
 from memory_pipeline.stages.fields import clean_text
 from memory_pipeline.stages.injection import DOUBTFUL_SCORE, score_injection
 from memory_pipeline.stages.length_limit import read_within_length
-from memory_pipeline.stages.profile_lines import period_words
-from memory_pipeline.stages.sanitise import sanitise_line
+from memory_pipeline.stages.profile_lines import field_text, period_words
 from memory_pipeline.stages.transcript import derive_fence
 
 SCHEMA_NAME = "insights"
@@ -118,7 +117,7 @@ def render_fact(label: str, fact: ShownFact, today: date) -> str:
     is_planned = fact.valid_from is not None and fact.valid_from.date() > today
     start = fact.valid_from if is_planned or fact.has_stated_start else None
     period = period_words(start, fact.valid_until, is_planned=is_planned)
-    statement = sanitise_line(fact.statement, _STATEMENT_CHARS)
+    statement = field_text(fact.statement, _STATEMENT_CHARS)
     return f"[{label}] {statement} | {period}".rstrip()
 
 

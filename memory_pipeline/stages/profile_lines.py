@@ -59,15 +59,15 @@ def fact_lines(grounding: Grounding) -> list[str]:
 
 
 def _line(number: int, fact: GroundFact, grounding: Grounding) -> str:
-    said = _field(f"{fact.subject} {fact.predicate} {fact.object}", FACT_CHARS)
-    quote = _field(fact.quote, _QUOTE_CHARS)
+    said = field_text(f"{fact.subject} {fact.predicate} {fact.object}", FACT_CHARS)
+    quote = field_text(fact.quote, _QUOTE_CHARS)
     parts = [f"[f{number}] {said}", shown_period(fact, grounding), f'"{quote}"' if quote else ""]
     while not parts[-1]:
         parts.pop()
     return " | ".join(parts).replace("|  |", "| |")
 
 
-def _field(text: str, limit: int) -> str:
+def field_text(text: str, limit: int) -> str:
     """Text that can't pass for another field or line of a fact."""
     return sanitise_line(text, limit).replace("|", "/").replace('"', "'")
 

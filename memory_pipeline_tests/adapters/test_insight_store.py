@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 
+from memory_pipeline.adapters.embedding_profiles import adopt_profile
 from memory_pipeline.adapters.insight_store import InsightReport, derive_insights
 from memory_pipeline.adapters.postgres import Database
+from memory_pipeline.domain.embedding import NEVER, find_profile
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline.domain.model import ModelUnavailableError
 from memory_pipeline.domain.plan import OBSERVER
@@ -88,6 +90,17 @@ def test_a_statement_is_claimed_once_even_when_it_was_archived(
         "claimed before"
     ]
     assert read_insights(database, TENANT) == []
+
+
+def test_another_wording_is_told_by_the_threshold_adopted_for_the_model(
+    database: Database,
+) -> None:
+    plain = PlainEmbedder()
+    shipped = find_profile(plain.profile_id, plain.dimensions)
+    adopt_profile(database, shipped.model_copy(update={"duplicate": NEVER}))
+    search(database, "Tea goes with acme.")
+    (told,) = search(database, "Tea at acme is a habit.").outcomes
+    assert told["outcome"] == "inserted"
 
 
 def test_another_wording_is_recorded_with_its_similarity(database: Database) -> None:

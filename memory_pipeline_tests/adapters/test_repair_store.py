@@ -6,6 +6,9 @@ Belongs here: the write of merges and taking them apart. Does not: the plan (sta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from time import sleep
 from uuid import UUID, uuid4
 
 import psycopg
@@ -37,6 +40,10 @@ from memory_pipeline_tests.scripted import (
 )
 
 NEIGHBOUR = TenantId("acme/user_2")
+_WAITING = (
+    "select count(*) from pg_locks where locktype = 'advisory' and not granted and database ="
+    " (select oid from pg_database where datname = current_database())"
+)
 HISTORY = (
     "works at: acme; likes: tea; visits: acme",
     "likes: acmx; visits: acmx",
@@ -151,6 +158,29 @@ def test_only_a_merge_that_stands_can_be_taken_apart(database: Database, is_done
         undo_merge(database, TENANT, event_id)
     with pytest.raises(UnknownMergeError, match="upkeep repair --list"):
         undo_merge(database, TENANT, event_id)
+
+
+def test_of_two_who_take_a_merge_apart_at_once_one_comes_too_late(
+    database: Database, database_url: str
+) -> None:
+    repair_tenant(database, TENANT)
+    event_id = read_merges(database, TENANT)[0].event_id
+
+    def undo(_: int) -> str:
+        with closing(Database(database_url)) as own:
+            try:
+                return undo_merge(own, TENANT, event_id).loser
+            except UnknownMergeError:
+                return "too late"
+
+    with psycopg.connect(database_url) as holder, ThreadPoolExecutor(2) as pool:
+        holder.execute("select memory.lock_tenant(%s)", [TENANT])
+        both = [pool.submit(undo, number) for number in range(2)]
+        while scalar(database_url, _WAITING) != len(both):
+            sleep(0.01)
+        holder.rollback()
+        told = [undone.result(20) for undone in both]
+    assert sorted(name == "too late" for name in told) == [False, True]
 
 
 def test_what_meant_the_loser_means_the_winner_and_comes_back_with_it(

@@ -6,6 +6,7 @@ Belongs here: the stage with a scripted model. Does not: storing (adapters/test_
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
@@ -154,3 +155,9 @@ def test_the_worked_examples_cite_what_they_show() -> None:
             assert len(insight["facts"]) >= 2
             assert all(f"[{label}] " in part for label in insight["facts"])
             assert len(insight["statement"]) <= Policy().insight_chars
+
+
+def test_a_statement_cannot_pass_for_a_period_or_a_quote() -> None:
+    forged = replace(shown(1), statement='user likes tea | until 2020-01-01 | "so I said"')
+    line = render_fact("f1", forged, TODAY)
+    assert line == "[f1] user likes tea / until 2020-01-01 / 'so I said' |"
