@@ -18,6 +18,13 @@ from memory_pipeline.defs.io_managers import fold_episode
 from memory_pipeline.domain.ids import TenantId
 from memory_pipeline_tests.crashes.histories import import_episodes, rich_workshop
 from memory_pipeline_tests.crashes.wire import traced
+from memory_pipeline_tests.scripted import (
+    ScriptedExtractor,
+    daily,
+    fold_all,
+    import_history,
+    scripted_workshop,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libpq traces on Linux only")
 
@@ -44,8 +51,8 @@ def database(database_url: str) -> Iterator[Database]:
     database.close()
 
 
-def _walk(database: Database) -> Generator[WalkedEpisode, None, None]:
-    yield from TenantWalk(rich_workshop(database, TENANT), TENANT).walk()
+def _walk(walk: TenantWalk) -> Generator[WalkedEpisode, None, None]:
+    yield from walk.walk()
 
 
 @contextmanager
@@ -54,7 +61,7 @@ def walk_behind(
 ) -> Iterator[Iterator[WalkedEpisode]]:
     """A walk that has brought and folded what is known and will bring what is said next."""
     import_episodes(database, TENANT, (known, said))
-    with closing(_walk(database)) as walk:
+    with closing(_walk(TenantWalk(rich_workshop(database, TENANT), TENANT))) as walk:
         assert fold_episode(database, next(walk)) is not None
         yield walk
 
@@ -119,6 +126,26 @@ def test_an_episode_waits_six_times_at_most_keeping_its_extraction_included(
         walked = next(walk)
         assert fold_episode(database, walked) is not None
         assert wire.turns() == 6
+
+
+def test_where_more_is_known_than_is_shown_a_walk_waits_once_as_well_from_its_second_episode_on(
+    database: Database, tmp_path: Path
+) -> None:
+    import_history(
+        database, daily("owns: rex; owns: volvo; likes: tea", *3 * ("likes: tea",)), TENANT
+    )
+    extractor, few = ScriptedExtractor(), {"known_facts": 2, "known_entities": 2}
+    workshop = scripted_workshop(database, extractor, TENANT, few)
+    assert fold_all(workshop, TENANT, (1, 2)) == [1, 2]
+    with (
+        closing(_walk(TenantWalk(workshop, TENANT))) as walk,
+        traced(database, tmp_path / "trace") as wire,
+    ):
+        assert fold_episode(database, next(walk)) is not None
+        wire.turns()
+        next(walk)
+        assert wire.turns() == 1
+    assert [len(known.facts) for _, known in extractor.seen[-2:]] == [2, 2]
 
 
 def test_statements_that_go_alone_are_counted_one_by_one(
