@@ -131,7 +131,7 @@ def test_a_window_that_a_walk_has_taken_does_not_grow(
     assert [(row["first_seq"], row["last_seq"]) for row in cut(store)] == [(1, 3), (4, 5)]
 
 
-def test_what_comes_after_the_fold_passed_it_is_late_and_numbered_last(
+def test_j7_what_comes_after_the_fold_passed_it_is_late_and_numbered_last(
     database: Database, store: ConversationStore, database_url: str
 ) -> None:
     remember(database, "likes: tea", "likes: coffee")
@@ -148,7 +148,7 @@ def test_what_comes_after_the_fold_passed_it_is_late_and_numbered_last(
     assert scalar(database_url, "select count(*) from memory.folds") == 2
 
 
-def test_stale_from_keeps_the_earliest_late_episode(
+def test_j7_stale_from_keeps_the_earliest_late_episode(
     database: Database, store: ConversationStore
 ) -> None:
     remember(database, "likes: tea", "likes: coffee")

@@ -280,7 +280,7 @@ def test_a_failure_of_an_episode_folded_meanwhile_changes_nothing(database: Data
     assert statuses(database, 1) == ["done"]
 
 
-def test_late_episodes_are_not_walked(database: Database, extractor: ScriptedExtractor) -> None:
+def test_j7_late_episodes_are_not_walked(database: Database, extractor: ScriptedExtractor) -> None:
     import_history(database, daily(*JOBS[:2]))
     fold_all(workshop(database, extractor))
     import_history(database, [thread("early", ("likes: tea", START + DAY / 2))])

@@ -117,7 +117,7 @@ def test_without_any_episode_new_episodes_skips(
     assert isinstance(tick(new_episodes, instance), dg.SkipReason)
 
 
-def test_late_episodes_ask_for_no_run(instance: dg.DagsterInstance, database: Database) -> None:
+def test_j7_late_episodes_ask_for_no_run(instance: dg.DagsterInstance, database: Database) -> None:
     import_history(database, daily("likes: tea", "likes: milk"), ANN)
     register_partitions(instance, ANN, 2)
     run_walk(instance, ANN, 1, 2, RunOptions(walks=ScriptedWalks()))

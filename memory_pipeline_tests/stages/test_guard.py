@@ -137,7 +137,7 @@ def _known(
 # ---- the user's world
 
 
-def test_world_knowledge_is_dropped_and_a_sisters_job_stays() -> None:
+def test_x3_world_knowledge_is_dropped_and_a_sisters_job_stays() -> None:
     people = {"user": "PERSON", "Marta": "PERSON", "Brightwell": "ORG"}
     result = _guard(
         _graph(
@@ -156,7 +156,7 @@ def test_world_knowledge_is_dropped_and_a_sisters_job_stays() -> None:
     assert list(_names(result)) == ["user", "marta", "brightwell"]
 
 
-def test_a_known_link_makes_its_object_a_subject() -> None:
+def test_x3_a_known_link_makes_its_object_a_subject() -> None:
     known = _known(facts=["user | has sister | marta", "marta | works at | brightwell"])
 
     result = _guard(_graph([], [_fact("Brightwell | has office in | Leeds")]), known=known)
@@ -164,7 +164,7 @@ def test_a_known_link_makes_its_object_a_subject() -> None:
     assert _triples(result) == ["brightwell | has office in | leeds"]
 
 
-def test_a_known_alias_links_like_the_name_itself() -> None:
+def test_x3_a_known_alias_links_like_the_name_itself() -> None:
     known = _known(("robert", EntityType.PERSON, ["bob"]), facts=["user | has friend | robert"])
 
     result = _guard(_graph([], [_fact("Bob | plays | cello")]), known=known)
@@ -173,13 +173,13 @@ def test_a_known_alias_links_like_the_name_itself() -> None:
     assert _names(result)["bob"] == EntityType.PERSON
 
 
-def test_a_value_links_nobody() -> None:
+def test_x3_a_value_links_nobody() -> None:
     result = _guard(_graph([_fact("user | has sister | marta"), _fact("marta | plays | cello")]))
 
     assert _ends(result) == {"c2": Outcome.NOT_LINKED}
 
 
-def test_a_candidate_without_evidence_links_nobody() -> None:
+def test_x3_a_candidate_without_evidence_links_nobody() -> None:
     result = _guard(
         _graph(
             [
@@ -195,7 +195,7 @@ def test_a_candidate_without_evidence_links_nobody() -> None:
 
 
 @pytest.mark.parametrize("word", ["User", "the user", "I", "me", "Theo  Visser"])
-def test_words_and_names_for_the_user_become_user(word: str) -> None:
+def test_x3_words_and_names_for_the_user_become_user(word: str) -> None:
     known = KnownLists(user_names=("theo visser",))
 
     result = _guard(_graph([], [_fact(f"{word} | plays | cello")]), known=known)
@@ -203,7 +203,7 @@ def test_words_and_names_for_the_user_become_user(word: str) -> None:
     assert _triples(result) == ["user | plays | cello"]
 
 
-def test_a_name_stated_as_the_users_own_is_rewritten_in_the_same_batch() -> None:
+def test_x3_a_name_stated_as_the_users_own_is_rewritten_in_the_same_batch() -> None:
     result = _guard(
         _graph(
             [_fact("Tjalling | works at | Brightwell"), _fact("Marta | is sister of | Tjalling")],
@@ -231,7 +231,7 @@ def test_a_known_name_of_the_user_stays_the_value_of_has_name() -> None:
     assert not result.claims[0].object_is_entity
 
 
-def test_a_known_namesake_does_not_become_the_user() -> None:
+def test_x3_a_known_namesake_does_not_become_the_user() -> None:
     known = _known(("anna", EntityType.PERSON, ()), facts=["user | has sister | anna"])
 
     result = _guard(
@@ -242,7 +242,7 @@ def test_a_known_namesake_does_not_become_the_user() -> None:
     assert _triples(result)[1] == "anna | plays | cello"
 
 
-def test_self_loops_are_dropped_also_under_another_name() -> None:
+def test_x6_self_loops_are_dropped_also_under_another_name() -> None:
     known = _known(("robert", EntityType.PERSON, ["bob"]), facts=["user | has friend | robert"])
 
     result = _guard(
@@ -255,7 +255,7 @@ def test_self_loops_are_dropped_also_under_another_name() -> None:
 # ---- edge or value
 
 
-def test_a_relationship_to_an_unlisted_object_becomes_a_value() -> None:
+def test_x6_a_relationship_to_an_unlisted_object_becomes_a_value() -> None:
     result = _guard(_graph([_fact("user | has movie nights on | Fridays")]))
 
     assert _triples(result) == ["user | has movie nights on | fridays"]
@@ -263,7 +263,7 @@ def test_a_relationship_to_an_unlisted_object_becomes_a_value() -> None:
     assert list(_names(result)) == ["user"]
 
 
-def test_a_value_that_names_a_listed_entity_becomes_an_edge() -> None:
+def test_x6_a_value_that_names_a_listed_entity_becomes_an_edge() -> None:
     result = _guard(_graph([], [_fact("user | works at | Brightwell")], {"brightwell": "ORG"}))
 
     assert result.claims[0].object_is_entity
@@ -294,7 +294,7 @@ def test_a_listed_type_beats_the_known_one_so_that_homonyms_stay_two() -> None:
     assert _names(_guard(graph, known=known))["apple"] == EntityType.FOOD
 
 
-def test_the_user_is_always_mentioned_as_a_person() -> None:
+def test_x6_the_user_is_always_mentioned_as_a_person() -> None:
     result = _guard(_graph(entities={"user": "ORG", "paris": "PLACE"}))
 
     assert _names(result) == {"user": EntityType.PERSON}
@@ -303,7 +303,7 @@ def test_the_user_is_always_mentioned_as_a_person() -> None:
 # ---- fields
 
 
-def test_every_field_is_tidied() -> None:
+def test_x6_every_field_is_tidied() -> None:
     result = _guard(
         _graph(
             [
@@ -358,12 +358,12 @@ def test_a_date_that_cannot_be_read_leaves_an_uncertainty_and_a_placeholder_none
         ("\x00 | likes | user", Outcome.NOT_LINKED),
     ],
 )
-def test_a_candidate_with_an_empty_field_is_dropped(statement: str, outcome: Outcome) -> None:
+def test_x6_a_candidate_with_an_empty_field_is_dropped(statement: str, outcome: Outcome) -> None:
     assert _ends(_guard(_graph([], [_fact(statement)]))) == {"c1": outcome}
 
 
 @pytest.mark.parametrize("confidence", [None, math.nan, math.inf])
-def test_a_confidence_that_is_no_number_is_just_below_the_threshold(
+def test_x6_a_confidence_that_is_no_number_is_just_below_the_threshold(
     confidence: float | None,
 ) -> None:
     result = _guard(_graph([], [_fact("user | plays | cello", confidence=confidence)]))
@@ -371,7 +371,7 @@ def test_a_confidence_that_is_no_number_is_just_below_the_threshold(
     assert result.claims[0].confidence == 0.49
 
 
-def test_control_and_bidi_characters_never_reach_a_claim() -> None:
+def test_x6_control_and_bidi_characters_never_reach_a_claim() -> None:
     result = _guard(
         _graph(
             [_fact("user | owns | Blue\nKay\u202eak\x00")],
@@ -427,7 +427,7 @@ def test_an_end_ahead_starts_with_the_message() -> None:
 
 
 @pytest.mark.parametrize("end", ["2025-02-28", "2025-03-01"])
-def test_an_end_that_is_not_after_the_start_makes_the_candidate_an_uncertainty(end: str) -> None:
+def test_x6_an_end_that_is_not_after_the_start_makes_the_candidate_an_uncertainty(end: str) -> None:
     result = _dated(valid_from="2025-03-01", valid_until=end)
 
     assert _ends(result) == {"c1": Outcome.UNCERTAIN}
@@ -454,7 +454,7 @@ def test_a_quote_nobody_said_makes_the_candidate_an_uncertainty_that_holds_it_wh
     assert (doubt.subject, doubt.predicate) == ("user", "plays")
 
 
-def test_what_the_assistant_or_an_attachment_says_is_no_evidence() -> None:
+def test_x3_what_the_assistant_or_an_attachment_says_is_no_evidence() -> None:
     graph = _graph([], [_fact("user | plays | cello", source_quote="You play the cello")])
     window = _window(
         "ok", "You play the cello", "You play the cello",
@@ -486,7 +486,7 @@ def test_without_the_evidence_check_a_claim_is_said_by_the_last_own_message() ->
 # ---- limit
 
 
-def test_never_more_than_twelve_by_confidence() -> None:
+def test_x3_never_more_than_twelve_by_confidence() -> None:
     facts = [_fact(f"user | keeps | thing {i}", confidence=0.95 - i / 100) for i in range(1, 14)]
 
     result = _guard(_graph([], facts))
@@ -495,7 +495,7 @@ def test_never_more_than_twelve_by_confidence() -> None:
     assert _ends(result) == {"c13": Outcome.OVER_LIMIT}
 
 
-def test_equal_confidence_is_decided_by_order_and_known_endings_are_exempt() -> None:
+def test_x3_equal_confidence_is_decided_by_order_and_known_endings_are_exempt() -> None:
     facts = [_fact(f"user | keeps | thing {i}") for i in range(1, 14)]
     ending = _fact("user | works at | halden", confidence=0.1, valid_until="2025-08-31")
     known = _known(facts=["user | works at | halden"])
@@ -506,7 +506,7 @@ def test_equal_confidence_is_decided_by_order_and_known_endings_are_exempt() -> 
     assert result.claims[-1].object == "halden"
 
 
-def test_endings_of_what_nobody_knows_count_like_any_fact() -> None:
+def test_x3_endings_of_what_nobody_knows_count_like_any_fact() -> None:
     known = _known(facts=["user | works at | halden"])
     ended = {"valid_until": "2025-08-31"}
     facts = [_fact(f"user | keeps | thing {i}", **ended) for i in range(300)]
@@ -518,7 +518,7 @@ def test_endings_of_what_nobody_knows_count_like_any_fact() -> None:
     assert [c.predicate for c in result.claims if c.object == "halden"] == ["toils 0 at"]
 
 
-def test_a_subject_never_outlives_the_edge_that_links_it() -> None:
+def test_x3_a_subject_never_outlives_the_edge_that_links_it() -> None:
     facts = [_fact(f"user | keeps | thing {i}", confidence=0.8) for i in range(12)]
     graph = _graph(
         [_fact("user | has sister | marta", confidence=0.5), _fact("marta | knows | elena")],

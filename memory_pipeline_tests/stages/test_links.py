@@ -12,17 +12,17 @@ NAMES = st.sampled_from(["user", "a", "b", "c", "d"])
 EDGES = st.builds(Edge, NAMES, st.one_of(st.none(), NAMES))
 
 
-def test_a_chain_of_edges_links_in_whatever_order_it_comes() -> None:
+def test_x3_a_chain_of_edges_links_in_whatever_order_it_comes() -> None:
     edges = [Edge("c", "d"), Edge("b", "c"), Edge("user", "b")]
 
     assert linked_names(edges) == {"user", "b", "c", "d"}
 
 
-def test_an_edge_that_ends_at_the_user_links_its_subject() -> None:
+def test_x3_an_edge_that_ends_at_the_user_links_its_subject() -> None:
     assert linked_names([Edge("marta", "user")]) == {"user", "marta"}
 
 
-def test_a_shared_place_links_nobody() -> None:
+def test_x3_a_shared_place_links_nobody() -> None:
     assert linked_names([Edge("user", "porto"), Edge("stranger", "porto")]) == {"user", "porto"}
 
 
