@@ -29,8 +29,6 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Where the server begins to count microseconds."""
 _BIT_HEADER = 4
 """Bytes before the bits of each value: how many bits follow."""
-_FARTHEST = 1 << 20
-"""More signs than two vectors can differ in."""
 _STILL = np.iinfo(np.int64).max
 """The end of known time, as the server sends it."""
 
@@ -174,29 +172,24 @@ class _Table:
         is_about = (self.subjects[0] == high) & (self.subjects[1] == low)
         return np.nonzero(is_about & self._is_believed())[0]
 
-    def nearest(
-        self, places: _Positions, among: _Words, vector: Vector, count: int, slot: int | None = None
-    ) -> Ids:
-        """The rows at `places` that share most signs with a vector; those of a slot come first.
+    def differing(self, among: _Words, vector: Vector) -> NDArray[np.int32]:
+        """In how many signs the rows `among` differ from a vector."""
+        found = np.zeros(among.shape[1], np.int32)
+        for words, word in zip(among, signs_of(vector) if among.size else (), strict=False):
+            found += np.bitwise_count(words ^ word)
+        return found
 
-        `among` holds the signs at `places`. Equally near ones come in the order of their ids.
-        """
-        if not places.size:
-            return "{}"
-        differing = np.zeros(places.size, np.int32)
-        for words, word in zip(among, signs_of(vector), strict=True):
-            differing += np.bitwise_count(words ^ word)
-        if slot is not None:
-            differing += _FARTHEST * (self.predicates[places] != slot)
-        if places.size > count:
+    def nearest(self, places: _Positions, differing: NDArray[np.int32], count: int) -> _Positions:
+        """The rows at `places` that differ least; equally near ones in the order of their ids."""
+        if places.size > count > 0:
             last = np.partition(differing, count - 1)[count - 1]
             is_near = differing <= last
             places, differing = places[is_near], differing[is_near]
         high, low = self.ids[:, places]
-        chosen = places[np.lexsort((low, high, differing))[:count]]
-        return self._array(chosen)
+        return places[np.lexsort((low, high, differing))[:count]]
 
-    def _array(self, places: _Positions) -> Ids:
+    def id_array(self, places: _Positions) -> Ids:
+        """The ids at `places`."""
         key = np.ascontiguousarray(self.ids[:, places].T.astype(">u8"))
         return "{" + key.tobytes().hex(",", 16) + "}"
 
@@ -248,21 +241,28 @@ class SignIndex:
     ) -> list[Ids]:
         places = table.known_by(at)
         among = table.signs[:, places]
-        return [table.nearest(places, among, vector, count) for vector in vectors]
+        return [
+            table.id_array(table.nearest(places, table.differing(among, vector), count))
+            for vector in vectors
+        ]
 
     def neighbours(self, claims: Sequence[tuple[EntityId, str, Vector]], count: int) -> list[Ids]:
-        """For each claim (subject, predicate, vector) the open facts about its subject nearest to
-        it: those of its slot first.
+        """For each claim (subject, predicate, vector) the open facts about its subject that are
+        nearest to it: so many of its slot, and so many others, which a full slot can't hide.
         """
+        facts = self._facts
         subjects: dict[EntityId, tuple[_Positions, _Words]] = {}
-        for subject, _, _ in claims:
+        found = []
+        for subject, predicate, vector in claims:
             if subject not in subjects:
-                places = self._facts.about(subject)
-                subjects[subject] = (places, self._facts.signs[:, places])
-        return [
-            self._facts.nearest(*subjects[subject], vector, count, self._number(predicate))
-            for subject, predicate, vector in claims
-        ]
+                places = facts.about(subject)
+                subjects[subject] = (places, facts.signs[:, places])
+            places, among = subjects[subject]
+            differing = facts.differing(among, vector)
+            is_slot = facts.predicates[places] == self._number(predicate)
+            parts = [facts.nearest(places[p], differing[p], count) for p in (is_slot, ~is_slot)]
+            found.append(facts.id_array(np.concatenate(parts)))
+        return found
 
     def follow(self, changes: ChangeSet, vectors: Mapping[str, Vector]) -> bool:
         """Take in what was written on this version; False where that can't be told from here.

@@ -4,7 +4,7 @@ Belongs here: closing, superseding, dropping, re-dating and the cascade, each on
 Does not: which claim or verdict asks for it (domain/plan).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -29,10 +29,13 @@ class Draft:
     is_dropped: bool = False
 
     @property
-    def is_told_to_last(self) -> bool:
-        """Whether the episode says of the fact, new or known, that it lasts longer than known."""
-        before = self.before
-        return before is None or end_of(self.now.valid_until) > end_of(before.valid_until)
+    def is_told_to_hold(self) -> bool:
+        """Whether the episode says that the fact holds at times at which it was not known to."""
+        before, now = self.before, self.now
+        if before is None:
+            return True
+        is_longer = end_of(now.valid_until) > end_of(before.valid_until)
+        return is_longer or start_of(now.valid_from) < start_of(before.valid_from)
 
 
 @dataclass
@@ -162,18 +165,22 @@ class FactDrafts:
     def cascade(self, user_id: EntityId) -> None:
         """Facts about what is no longer reachable from the user end with the last link (W3)."""
         before = linked_until(user_id, [d.before for d in self.by_id.values() if d.before])
+        while self._end_with_links(user_id, before):
+            pass  # what was dropped, a link maybe, takes along what hung on it
+
+    def _end_with_links(self, user_id: EntityId, before: Mapping[EntityId, datetime]) -> bool:
+        """End what its links do not hold as long as it lasts; whether a fact was dropped."""
         after = linked_until(user_id, [d.now for d in self.by_id.values() if not d.is_dropped])
-        for draft in list(self.by_id.values()):
+        lasting = [d for d in self.by_id.values() if not d.is_dropped]
+        for draft in lasting:
             fact = draft.now
             reach = after.get(fact.subject_id, FIRST_INSTANT)
-            if draft.is_dropped or fact.subject_id == user_id:
-                continue
-            if draft.is_told_to_last:
-                # What is told behind a link that is over stays; behind one that will end, it ends.
-                is_lost = start_of(fact.valid_from) < reach
-            else:
-                is_lost = reach < before.get(fact.subject_id, FIRST_INSTANT)
-            if not is_lost:
+            # What is told behind a link that is over stays; behind one that will end, it ends.
+            is_told_behind = draft.is_told_to_hold and start_of(fact.valid_from) < reach
+            is_left = draft.before is not None and reach < before.get(
+                fact.subject_id, FIRST_INSTANT
+            )
+            if fact.subject_id == user_id or not (is_told_behind or is_left):
                 continue
             # A link that was never true leaves no instant of its own.
             until = reach if reach > FIRST_INSTANT else self.known_at
@@ -181,6 +188,7 @@ class FactDrafts:
                 self._keep_end(draft.before, fact)
             elif until < end_of(fact.valid_until):
                 self.close(fact.fact_id, until, EndedReason.CASCADE)
+        return any(draft.is_dropped for draft in lasting)
 
     def _keep_end(self, before: FactVersion, now: FactVersion) -> None:
         """Leave a fact the end it had, and why."""

@@ -81,6 +81,45 @@ def test_w3_what_is_given_a_later_end_than_its_link_ends_with_the_link() -> None
     assert _after(before, changes, "f3").valid_until == link.valid_until
 
 
+def test_w3_what_is_re_dated_to_before_the_end_of_its_link_ends_with_the_link() -> None:
+    link = fact("f1", "works at", "halden", names=True, until="2025-06-01")
+    office = fact("f3", "has office in", "leeds docks", about="halden", since="2025-07-01")
+    again = claim("c1", "has office in", "leeds docks", about="halden", since="2024-02-01")
+    before = state(link, office)
+    changes = _plan(before, restating(again, "f3"), judged("c1", "f3", why=PairReason.REDATED))
+    after = _after(before, changes, "f3")
+    assert (after.valid_from, after.valid_until) == (day("2024-02-01"), link.valid_until)
+
+
+@pytest.mark.parametrize("until", [None, "2026-06-01"])
+def test_w3_what_is_told_again_ends_with_a_link_that_was_never_true(until: str | None) -> None:
+    office = fact("f3", "has office in", "leeds docks", about="halden", until="2026-01-31")
+    again = claim("c1", "has office in", "leeds docks", about="halden", until=until)
+    told = restating(again, "f3") if until is None else closing(again, "f3")
+    other = claim("c2", "works at", "hald", names=True)
+    both = told.model_copy(update={"survivors": (other,), "claims": (again, other)})
+    before = state(HALDEN, office)
+    changes = _plan(
+        before,
+        both,
+        judged("c1", "f3", why=PairReason.RESTATED if until is None else PairReason.SLOT),
+        judged("c2", "f1", is_correction=True),
+    )
+    assert _after(before, changes, "f3").valid_until == changes.known_at
+
+
+def test_w3_what_hangs_on_a_link_that_the_cascade_drops_ends_too() -> None:
+    cleo = fact("f1", "knows", "cleo", names=True)
+    town = fact("f2", "moves to", "bern", about="cleo", names=True, since="2025-12-20")
+    river = fact("f3", "lies on", "aare", about="bern", until="2025-12-01")
+    before = state(cleo, town, river)
+    ending = claim("c1", "knows", "cleo", names=True, until="2025-12-15")
+    changes = _plan(before, closing(ending, "f1"))
+    after = believed(before, changes)
+    assert fact_id("f2") not in after
+    assert after[fact_id("f3")].valid_until == changes.known_at
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -316,25 +316,29 @@ class _Fold:
             withdrawn |= set(lost)
 
     def _cascade(self, before: dict[str, datetime]) -> None:
-        after = self._linked_until(self.beliefs)
+        while self._end_lost(before):
+            pass  # what hung on a link that is dropped is lost as well
+
+    def _end_lost(self, before: dict[str, datetime]) -> bool:
+        after, is_any_dropped = self._linked_until(self.beliefs), False
         for fact, now in list(self.beliefs.items()):
-            until = after.get(fact.subject, FIRST)
-            if now is None:
+            if now is None or fact.subject == "user":
                 continue
-            if fact in self.born.values() or now.end > fact.now.end:
-                # No rule says of what is told behind a link: it lasts no longer than the link.
-                if now.start >= until:
-                    continue
-            elif until >= before.get(fact.subject, FIRST):
+            until, is_new = after.get(fact.subject, FIRST), fact in self.born.values()
+            is_told = is_new or now.end > fact.now.end or now.start < fact.now.start
+            # No rule says of what is told behind a link: it lasts no longer than the link.
+            is_told_behind = is_told and now.start < until
+            if not is_told_behind and (is_new or until >= before.get(fact.subject, FIRST)):
                 continue
             if until == FIRST:
                 until = self.known_at  # the link was never true: no instant of its own
-            if until == fact.now.end and fact not in self.born.values():
-                self.beliefs[fact] = replace(
-                    fact.now, start=now.start, has_stated_start=now.has_stated_start
-                )
+            if until == fact.now.end and not is_new:
+                kept = {"start": now.start, "has_stated_start": now.has_stated_start}
+                self.beliefs[fact] = replace(fact.now, **kept)
             elif until < now.end:
                 self._end_with_link(fact, now, until)
+                is_any_dropped |= self.beliefs[fact] is None
+        return is_any_dropped
 
     def _end_with_link(self, fact: Fact, now: Belief, until: datetime) -> None:
         if now.start >= until:

@@ -29,7 +29,8 @@ order by k.name, e.entity_id;
 -- name: generation_signs
 -- What ranks the facts and the entities of a generation by nearness, packed into one row: a
 -- hundred thousand rows would cost more than all that is in them. Versions are those without an
--- end that are believed, or were after the last fold before the stride (`boundary`, if any).
+-- end that are believed, or were after the last fold before the stride (`boundary`, if any);
+-- insights are never shown to an extraction and no claim is about their subject.
 select g.version, f.fact_count, f.fact_ids, f.fact_subjects, f.fact_known_from, f.fact_known_until,
     f.fact_signs, f.predicates, e.entity_count, e.entity_ids, e.entity_known_from, e.entity_signs
 from memory.generations g
@@ -54,7 +55,11 @@ cross join lateral (
         where n.tenant_id = g.tenant_id and n.generation_id = g.generation_id
             and n.valid_until is null and n.known_until < 'infinity' and n.known_until > (
                 select case when %(boundary)s::integer is null then 'infinity'
-                    else memory.known_after(g.tenant_id, g.generation_id, %(boundary)s) end)) v) f
+                    else memory.known_after(g.tenant_id, g.generation_id, %(boundary)s) end)) v
+    where v.subject_id <> all (array(
+        select o.entity_id from memory.entities o
+        where o.tenant_id = g.tenant_id and o.generation_id = g.generation_id
+            and o.name = 'graph observations'))) f
 cross join lateral (
     select count(*)::integer as entity_count,
         coalesce(string_agg(uuid_send(n.entity_id), ''::bytea), '') as entity_ids,
@@ -131,8 +136,8 @@ order by f.fact_id;
 
 -- name: nearby_facts
 -- For each claim (the n-th of each array), facts about its subject that have not ended and share
--- its predicate (its slot) or are near to it. `near` are the facts of the slot and those that share
--- most signs with the claim. Of slot and neighbours the best `considered` each come whole; of the
+-- its predicate (its slot) or are near to it. `near` are those of the slot and of the others that
+-- share most signs with the claim. Of slot and neighbours the best `considered` each come whole; of the
 -- rest, up to `counted`, only the ids, so that it can be told that they were not judged. Ends that
 -- lie ahead are few, so they are looked up for all subjects: as text, a subject is looked up in no
 -- index.
@@ -165,8 +170,9 @@ with claimed as materialized (
 ), chosen as (
     select r.fact_id, case when bool_or(r.place <= %(considered)s) then r.fact_id end
             as considered_id,
-        array_agg(r.claim) as claims, array_agg(r.is_slot) as slots,
-        array_agg(r.similarity) as similarities
+        array_agg(r.claim order by r.claim) as claims,
+        array_agg(r.is_slot order by r.claim) as slots,
+        array_agg(r.similarity order by r.claim) as similarities
     from ranked r
     where r.place <= %(counted)s
     group by r.fact_id
@@ -182,7 +188,8 @@ select c.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_te
     c.claims, c.slots, c.similarities
 from chosen c
 left join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.fact_id = c.considered_id and upper_inf(f.known_time);
+    and f.fact_id = c.considered_id and upper_inf(f.known_time)
+order by c.fact_id;
 
 -- name: links_at_stake
 -- The believed facts that decide what ends with some links: what hangs on them and what else
