@@ -159,6 +159,18 @@ def remember(
     fold_all(scripted_workshop(database, ScriptedExtractor(), tenant_id), tenant_id)
 
 
+def forget_memory(url: str) -> None:
+    """Take away all that was derived; the conversations stay and are open again."""
+    with psycopg.connect(url) as owner:
+        owner.execute(
+            "truncate memory.folds, memory.facts, memory.entities, memory.fact_evidence,"
+            " memory.claim_outcomes, memory.judged_pairs, memory.message_outcomes,"
+            " memory.dirty_entities, memory.stage_outputs, memory.generations, memory.publications,"
+            " memory.entity_aliases, memory.uncertainties, memory.insight_runs cascade"
+        )
+        owner.execute("update memory.episodes set extraction_status = 'pending'")
+
+
 _CONTENT = {
     "folds": "e.ordinal, t.fold_number, t.status, t.known_at, t.recipe_id, t.counts"
     " - 'extracted_graphs'",

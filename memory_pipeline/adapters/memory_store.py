@@ -44,7 +44,7 @@ _USER_KEY = "user"
 _ACRONYM = 6
 """Letters of an acronym at most."""
 _NEAR_ENTITIES = 10
-_COMPARED_FACTS = 80
+_COMPARED_FACTS = 120
 _COMPARED_ENTITIES = 8 * _NEAR_ENTITIES
 """Vectors compared exactly for one question: those that share most signs with the one asked for.
 

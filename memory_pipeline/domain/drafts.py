@@ -184,9 +184,11 @@ class FactDrafts:
                 continue
             # A link that was never true leaves no instant of its own.
             until = reach if reach > FIRST_INSTANT else self.known_at
+            if until >= end_of(fact.valid_until):
+                continue
             if draft.before is not None and draft.before.valid_until == until:
                 self._keep_end(draft.before, fact)
-            elif until < end_of(fact.valid_until):
+            else:
                 self.close(fact.fact_id, until, EndedReason.CASCADE)
         return any(draft.is_dropped for draft in lasting)
 

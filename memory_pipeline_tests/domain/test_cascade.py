@@ -81,6 +81,18 @@ def test_w3_what_is_given_a_later_end_than_its_link_ends_with_the_link() -> None
     assert _after(before, changes, "f3").valid_until == link.valid_until
 
 
+def test_w3_what_is_given_an_earlier_end_than_its_link_keeps_that_end() -> None:
+    link = fact("f1", "works at", "halden", names=True, until="2026-01-31")
+    office = fact(
+        "f3", "has office in", "leeds docks", about="halden", until="2026-01-31",
+        is_start_stated=False,
+    )  # fmt: skip
+    ending = claim("c1", "has office in", "leeds docks", about="halden", until="2023-06-01")
+    before = state(link, office)
+    after = _after(before, _plan(before, closing(ending, "f3")), "f3")
+    assert (after.valid_from, after.valid_until) == (None, day("2023-06-01"))
+
+
 def test_w3_what_is_re_dated_to_before_the_end_of_its_link_ends_with_the_link() -> None:
     link = fact("f1", "works at", "halden", names=True, until="2025-06-01")
     office = fact("f3", "has office in", "leeds docks", about="halden", since="2025-07-01")

@@ -332,10 +332,13 @@ class _Fold:
                 continue
             if until == FIRST:
                 until = self.known_at  # the link was never true: no instant of its own
+            if until >= now.end:
+                continue
             if until == fact.now.end and not is_new:
-                kept = {"start": now.start, "has_stated_start": now.has_stated_start}
-                self.beliefs[fact] = replace(fact.now, **kept)
-            elif until < now.end:
+                self.beliefs[fact] = replace(
+                    fact.now, start=now.start, has_stated_start=now.has_stated_start
+                )
+            else:
                 self._end_with_link(fact, now, until)
                 is_any_dropped |= self.beliefs[fact] is None
         return is_any_dropped

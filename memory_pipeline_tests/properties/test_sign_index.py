@@ -105,7 +105,9 @@ def test_another_version_is_not_followed(memory: Database) -> None:
     assert index.follow(second.plan.changes, second.plan.vectors)
 
 
-def test_facts_rank_by_slot_then_by_the_signs_that_differ_then_by_id(memory: Database) -> None:
+def test_the_facts_of_a_slot_and_the_others_rank_by_the_signs_that_differ_then_by_id(
+    memory: Database,
+) -> None:
     said = tuple(
         Candidate("user", predicate, thing) for thing in VALUES for predicate in PREDICATES
     )
@@ -115,11 +117,14 @@ def test_facts_rank_by_slot_then_by_the_signs_that_differ_then_by_id(memory: Dat
     (vector, *_) = _vectors(tenant)
     with memory.tenant(tenant.tenant_id) as connection:
         rows = connection.execute(_FACTS, [str(vector)]).fetchall()
-    ranked = sorted(rows, key=lambda r: (r["predicate"] != "likes", r["differing"], r["fact_id"]))
+    ranked = sorted(rows, key=lambda r: (r["differing"], r["fact_id"]))
     assert len({row["differing"] for row in rows}) < len(rows)
     user = user_entity(tenant.tenant_id).entity_id
-    (found,) = _stored(tenant).neighbours([(user, "likes", vector)], 5)
-    assert _ids(found) == [row["fact_id"] for row in ranked[:5]]
+    slot = [row["fact_id"] for row in ranked if row["predicate"] == "likes"]
+    others = [row["fact_id"] for row in ranked if row["predicate"] != "likes"]
+    for count in (1, 2, 5):
+        (found,) = _stored(tenant).neighbours([(user, "likes", vector)], count)
+        assert _ids(found) == slot[:count] + others[:count]
 
 
 def _ids(array: Ids) -> list[UUID]:

@@ -342,6 +342,13 @@ def test_j1_facts_too_far_down_to_be_considered_are_recorded_as_not_judged() -> 
     assert reasons == {band.fact_id: PairReason.BAND, rival.fact_id: PairReason.SLOT}
 
 
+def test_j5_nothing_is_counted_beyond_what_history_or_an_unsure_claim_is_judged_against() -> None:
+    beyond = {"c1": (Neighbour(fact_id=fact_id("f31"), is_slot=True, similarity=0.9),)}
+    past = claim("c1", "likes", "jazz", since="2015-01-01", until="2019-06-30")
+    assert _distinct(past, beyond=beyond).not_judged == ()
+    assert _distinct(claim("c1", "likes", "jazz", confidence=0.4), beyond=beyond).not_judged == ()
+
+
 def test_j5_history_is_judged_only_against_the_same_subject_and_object() -> None:
     past = claim("c1", "worked at", "halden", names=True, since="2015-01-01", until="2019-06-30")
     distinct = _distinct(
