@@ -210,6 +210,7 @@ class ConversationStore:
             execute(connection, "lock_tenant", {"tenant_id": tenant_id})
             taken = execute(connection, "take_episodes", parameters)
             messages = execute(connection, "messages_of_next", parameters)
+            execute(connection, "analyse_grown")
         episodes = taken.fetchall()
         windows = _windows(tenant_id, episodes, messages.fetchall())
         by_boundary: dict[int, list[tuple[Row, Window]]] = defaultdict(list)

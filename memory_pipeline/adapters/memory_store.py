@@ -44,7 +44,7 @@ _USER_KEY = "user"
 _ACRONYM = 6
 """Letters of an acronym at most."""
 _NEAR_ENTITIES = 10
-_COMPARED_FACTS = 120
+_COMPARED_FACTS = 80
 _COMPARED_ENTITIES = 8 * _NEAR_ENTITIES
 """Vectors compared exactly for one question: those that share most signs with the one asked for.
 
@@ -109,7 +109,7 @@ class MemoryStore:
     def _current_signs(self) -> SignIndex:
         """The index as it was at the last read of the head, or newer."""
         if self._signs is None:
-            with self._database.tenant_reads(self._tenant_id) as connection:
+            with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
                 cursor = ask_signs(connection, self._keys, self._boundary)
             self._signs = read_signs(cursor)
         return self._signs
@@ -134,7 +134,7 @@ class MemoryStore:
         at = self._instants.get(boundary)
         if ranked_on is not None and at is not None:
             known.rank(ranked_on, at, known.too_many(ranked_on))
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
             head = execute(connection, "generation_head", keys)
             names = execute(connection, "known_names_of_user", keys | {"user_id": self._user_id})
             instant = execute(connection, "boundary_instant", keys)
@@ -152,7 +152,7 @@ class MemoryStore:
         known.settle(is_ranking_current=self._signs is ranked_on)
         if not known.is_settled:
             known.rank(self._current_signs(), _instant(instant.fetchone()))
-            with self._database.tenant_reads(self._tenant_id) as connection:
+            with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
                 known.ask(connection)
             known.settle(is_ranking_current=True)
         row = names.fetchone()
@@ -180,10 +180,10 @@ class MemoryStore:
         Does not wait for the disk.
         """
         if not self._unsaved:
-            with self._database.tenant_reads(self._tenant_id) as connection:
+            with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
                 yield connection
             return
-        with self._database.tenant_pipeline(self._tenant_id) as connection:
+        with self._database.tenant_pipeline(self._tenant_id, is_fold=True) as connection:
             execute(connection, "without_waiting_for_disk")
             keep_outputs(connection, self._keys, self._unsaved)
             yield connection
@@ -210,7 +210,7 @@ class MemoryStore:
     ) -> dict[str, tuple[tuple[Entity, float], ...]]:
         """The entities nearest to each name, with their cosine, nearest first."""
         near = self._current_signs().nearest_entities(list(vectors.values()), _COMPARED_ENTITIES)
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
             cursors = {
                 name: execute(
                     connection,
@@ -245,7 +245,7 @@ class MemoryStore:
         asked = [(c.subject_id, c.claim.predicate, vectors[c.claim.ref]) for c in claims]
         near = self._current_signs().neighbours(asked, _COMPARED_FACTS)
         facts = NearFacts(claims, vectors, limits)
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
             cursors = facts.ask(connection, self._keys, near)
         return state.model_copy(update=facts.read(cursors))
 
@@ -259,7 +259,7 @@ class MemoryStore:
         them comes out as it would over all facts (spec W3).
         """
         subjects = {claim.subject_id for claim in claims}
-        with self._database.tenant_reads(self._tenant_id) as connection:
+        with self._database.tenant_reads(self._tenant_id, is_fold=True) as connection:
             cursor = execute(
                 connection,
                 "links_at_stake",

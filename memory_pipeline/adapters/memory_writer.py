@@ -84,7 +84,7 @@ def apply_changes(
         "known_at": changes.known_at,
     }
     try:
-        with database.tenant_pipeline(head.tenant_id) as connection:
+        with database.tenant_pipeline(head.tenant_id, is_fold=True) as connection:
             execute(connection, "claim_version", keys | {"version": head.version})
             _write_entities(connection, changes, keys, vectors)
             _write_facts(connection, changes, keys, vectors)

@@ -62,17 +62,19 @@ class Database:
             yield connection
 
     @contextmanager
-    def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+    def tenant_pipeline(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
         """The same in one round trip: results are read after the block, not in it.
 
-        Begin and commit are statements of the pipeline: `Connection.transaction` would wait for
-        the server three times.
+        `is_fold` makes the server plan each statement once for all values. Begin and commit are
+        statements of the pipeline: `Connection.transaction` would wait for the server three times.
         """
         with self._pool().connection() as connection:
             try:
                 with connection.pipeline():
                     execute(connection, "begin")
-                    execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+                    _enter(connection, tenant_id, is_fold=is_fold)
                     yield connection
                     execute(connection, "commit")
             except BaseException:
@@ -80,7 +82,9 @@ class Database:
                 raise
 
     @contextmanager
-    def tenant_reads(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+    def tenant_reads(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
         """Reads of one tenant in one round trip: results are read after the block, not in it.
 
         The pipeline itself is the transaction that the tenant scope lasts for, which saves two
@@ -89,7 +93,7 @@ class Database:
         with self._pool().connection() as connection:
             try:
                 with connection.pipeline():
-                    execute(connection, "enter_tenant", {"tenant_id": tenant_id})
+                    _enter(connection, tenant_id, is_fold=is_fold)
                     yield connection
             except BaseException:
                 _roll_back(connection)
@@ -115,6 +119,14 @@ def _configure(connection: RowConnection) -> None:
 
     connection.autocommit = True
     register_vector(connection)
+
+
+def _enter(connection: RowConnection, tenant_id: TenantId, *, is_fold: bool) -> None:
+    keys = {"tenant_id": tenant_id}
+    if is_fold:
+        execute(connection, "enter_fold", keys)
+    else:
+        execute(connection, "enter_tenant", keys)
 
 
 def _roll_back(connection: RowConnection) -> None:

@@ -71,13 +71,17 @@ class ExplainedDatabase(Database):
             yield self._hear(connection)
 
     @contextmanager
-    def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
-        with super().tenant_pipeline(tenant_id) as connection:
+    def tenant_pipeline(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
+        with super().tenant_pipeline(tenant_id, is_fold=is_fold) as connection:
             yield self._hear(connection)
 
     @contextmanager
-    def tenant_reads(self, tenant_id: TenantId) -> Iterator[RowConnection]:
-        with super().tenant_reads(tenant_id) as connection:
+    def tenant_reads(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
+        with super().tenant_reads(tenant_id, is_fold=is_fold) as connection:
             yield self._hear(connection)
 
 

@@ -508,6 +508,16 @@ def test_rows_are_the_same_when_two_processes_race(
     assert memory_content(database_url) == alone
 
 
+def test_a_walk_into_a_new_database_lets_the_server_look_at_what_has_grown(
+    database: Database, database_url: str
+) -> None:
+    known = "select reltuples >= 60 from pg_class where oid = 'memory.facts'::regclass"
+    import_history(database, daily(*(f"likes: thing {n}; owns: box {n}" for n in range(70))))
+    assert scalar(database_url, known) is False
+    fold_all(workshop(database, ScriptedExtractor()))
+    assert scalar(database_url, known) is True
+
+
 def test_x2_of_more_than_fits_the_nearest_to_the_window_are_shown(
     database: Database, extractor: ScriptedExtractor
 ) -> None:

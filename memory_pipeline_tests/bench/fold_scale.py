@@ -137,17 +137,21 @@ class CountingDatabase(Database):
             yield connection
 
     @contextmanager
-    def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+    def tenant_pipeline(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
         """As the database does."""
         CountingDatabase.trips += 1
-        with super().tenant_pipeline(tenant_id) as connection:
+        with super().tenant_pipeline(tenant_id, is_fold=is_fold) as connection:
             yield connection
 
     @contextmanager
-    def tenant_reads(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+    def tenant_reads(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
         """As the database does."""
         CountingDatabase.trips += 1
-        with super().tenant_reads(tenant_id) as connection:
+        with super().tenant_reads(tenant_id, is_fold=is_fold) as connection:
             yield connection
 
 

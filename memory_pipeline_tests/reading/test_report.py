@@ -43,9 +43,11 @@ class CountingDatabase(Database):
     transactions = 0
 
     @contextmanager
-    def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
+    def tenant_pipeline(
+        self, tenant_id: TenantId, *, is_fold: bool = False
+    ) -> Iterator[RowConnection]:
         self.transactions += 1
-        with super().tenant_pipeline(tenant_id) as connection:
+        with super().tenant_pipeline(tenant_id, is_fold=is_fold) as connection:
             yield connection
 
 
@@ -146,8 +148,10 @@ def test_a_memory_that_moves_while_it_is_read_is_read_again(
         moves = 3
 
         @contextmanager
-        def tenant_pipeline(self, tenant_id: TenantId) -> Iterator[RowConnection]:
-            with super().tenant_pipeline(tenant_id) as connection:
+        def tenant_pipeline(
+            self, tenant_id: TenantId, *, is_fold: bool = False
+        ) -> Iterator[RowConnection]:
+            with super().tenant_pipeline(tenant_id, is_fold=is_fold) as connection:
                 yield connection
             if self.moves:
                 self.moves -= 1

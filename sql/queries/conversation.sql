@@ -139,6 +139,10 @@ order by e.ended_at, e.thread_id, e.first_seq;
 -- A lease need not outlive a crash of the server: its commit waits for no disk.
 select set_config('synchronous_commit', 'off', true);
 
+-- name: analyse_grown
+-- Let the server look at tables that have grown to several times what it knows of them.
+select memory.analyse_grown();
+
 -- name: take_episodes
 -- The next open episodes, leased, so that no import grows them. One whose worker was lost while it
 -- was at work on it counts an attempt (spec E5); a lease is not prolonged by who inherits it.

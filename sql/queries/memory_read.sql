@@ -160,8 +160,11 @@ with claimed as materialized (
         1 - (f.embedding <=> c.vector) as similarity
     from near n
     join claimed c on c.claim = n.claim
-    join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-        and f.fact_id = n.fact_id and upper_inf(f.known_time)
+    cross join lateral (
+        select b.fact_id, b.predicate, b.embedding from memory.facts b
+        where b.tenant_id = %(tenant_id)s and b.generation_id = %(generation_id)s
+            and b.fact_id = n.fact_id and upper_inf(b.known_time)
+        limit 1) f
 ), ranked as (
     select c.claim, c.fact_id, c.is_slot, c.similarity, row_number() over (
         partition by c.claim, c.is_slot order by c.similarity desc nulls last, c.fact_id) as place
@@ -187,8 +190,14 @@ select c.fact_id, f.version, f.subject_id, f.predicate, f.object_id, f.object_te
         order by q.episode_id, q.claim_ref limit 1) as quote,
     c.claims, c.slots, c.similarities
 from chosen c
-left join memory.facts f on f.tenant_id = %(tenant_id)s and f.generation_id = %(generation_id)s
-    and f.fact_id = c.considered_id and upper_inf(f.known_time)
+left join lateral (
+    select b.version, b.subject_id, b.predicate, b.object_id, b.object_text, b.statement,
+        b.valid_time, b.valid_until, b.known_from, b.confidence, b.memory_category, b.tier,
+        b.attributes, b.opened_by, b.ended_by, b.ended_reason, b.successor_id
+    from memory.facts b
+    where b.tenant_id = %(tenant_id)s and b.generation_id = %(generation_id)s
+        and b.fact_id = c.considered_id and upper_inf(b.known_time)
+    limit 1) f on true
 order by c.fact_id;
 
 -- name: links_at_stake
@@ -367,8 +376,11 @@ cross join lateral (
     where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
         and e.entity_id = f.subject_id
     limit 1) s
-left join memory.entities o on o.tenant_id = %(tenant_id)s and o.generation_id = %(generation_id)s
-    and o.entity_id = f.object_id
+left join lateral (
+    select e.name from memory.entities e
+    where e.tenant_id = %(tenant_id)s and e.generation_id = %(generation_id)s
+        and e.entity_id = f.object_id
+    limit 1) o on true
 order by (f.object_id in (select entity_id from named)
         or f.subject_id in (select entity_id from named)
         or f.object_key in (select object_key from spoken)) is true desc,

@@ -4,6 +4,13 @@
 select set_config('role', 'memory_app', true), set_config('memory.tenant_id', %(tenant_id)s, true),
     set_config('random_page_cost', '1.1', true);
 
+-- name: enter_fold
+-- The same for a fold, with plans that are made once: it asks the same of few rows again and again,
+-- and planning for each episode costs more than a plan for its values would save.
+select set_config('role', 'memory_app', true), set_config('memory.tenant_id', %(tenant_id)s, true),
+    set_config('random_page_cost', '1.1', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true);
+
 -- name: enter_operator
 -- Speak as the operator until the end of this transaction.
 select set_config('role', 'memory_operator', true);
