@@ -4,7 +4,6 @@ Belongs here: what is next, what is stored already, where strides begin (spec X2
 Does not: the stages' rules, the write, Dagster.
 """
 
-import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -174,12 +173,9 @@ class TenantWalk:
         too, and it counts an attempt of the episode at work.
         """
         self._check_turn(ordinals)
-        # What is there by now outlives the walk: collecting garbage need not look at it each time.
-        gc.freeze()
         try:
             yield from self._strides(ordinals, may_extract=may_extract)
         finally:
-            gc.unfreeze()
             # Or whoever comes after the lease's end would take this for a lost worker (spec E5).
             with suppress(psycopg.Error, DatabaseUnavailableError):
                 self._store.save()
