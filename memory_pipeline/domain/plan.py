@@ -123,7 +123,8 @@ class _Plan:
             and j.pair_reason is not PairReason.ENDING
             and start_of(claim.valid_from) <= start_of(self.drafts.by_id[j.fact_id].now.valid_from)
         ]
-        return min(facts, key=lambda f: (start_of(f.valid_from), str(f.fact_id)), default=None)
+        # What they say breaks ties, not ids, which differ between tenants with one history.
+        return min(facts, key=lambda f: (start_of(f.valid_from), f.statement), default=None)
 
     def _insert(self, resolved: ResolvedClaim, older: FactVersion | None) -> None:
         """Add the claim as a fact that ends, at the latest, where `older` begins."""

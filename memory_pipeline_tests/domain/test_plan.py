@@ -164,6 +164,15 @@ def test_j6_a_claim_without_a_period_left_ends_nothing_else() -> None:
     assert _outcome(changes) is Outcome.UNCERTAIN
 
 
+def test_j6_of_two_facts_with_one_start_what_they_say_decides_which_is_the_successor() -> None:
+    for names in (("f1", "f2"), ("f2", "f1")):
+        facts = [fact(n, "works at", at) for n, at in zip(names, ("acme", "zeiss"), strict=True)]
+        before = state(*facts)
+        new = surviving(claim("c1", "works at", "brightwell", since="2023-01-01"))
+        changes = _plan(before, new, judged("c1", "f1"), judged("c1", "f2"))
+        assert _born(changes).successor_id == facts[0].fact_id
+
+
 def test_j6_a_corrected_fact_was_never_true() -> None:
     before = state(PORTO)
     changes = _plan(

@@ -213,7 +213,7 @@ class _Fold:
             "stated" if said.has_end else None,
             self.number if said.has_end else None,
         )
-        first = min(later, key=lambda fact: fact.now.start, default=None)
+        first = min(later, key=lambda fact: (fact.now.start, fact.statement), default=None)
         if first is not None and first.now.start < said.end:
             belief = replace(
                 belief,
