@@ -6,7 +6,7 @@ keeping up and ranking signs. Does not: the exact comparison of the best (the da
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -47,9 +47,10 @@ def read_signs(cursor: Cursor[Row]) -> "SignIndex":
     if row is None:
         raise LookupError("there is no generation to read vectors of")
     predicates = row["predicates"].split("\x1f") if row["fact_count"] else []
-    index = SignIndex(row["version"], _read_table(row, "fact"), _read_table(row, "entity"))
-    index.name_predicates(predicates)
-    return index
+    numbers = {predicate: number for number, predicate in enumerate(dict.fromkeys(predicates))}
+    facts = _read_table(row, "fact")
+    facts.predicates[:] = [numbers[predicate] for predicate in predicates]
+    return SignIndex(row["version"], facts, _read_table(row, "entity"), numbers)
 
 
 def _read_table(row: Row, kind: str) -> "_Table":
@@ -175,7 +176,7 @@ class _Table:
     def differing(self, among: _Words, vector: Vector) -> NDArray[np.int32]:
         """In how many signs the rows `among` differ from a vector."""
         found = np.zeros(among.shape[1], np.int32)
-        for words, word in zip(among, signs_of(vector) if among.size else (), strict=False):
+        for words, word in zip(among, signs_of(vector), strict=False):  # no words without rows
             found += np.bitwise_count(words ^ word)
         return found
 
@@ -205,7 +206,7 @@ class SignIndex:
     version: int
     _facts: _Table
     _entities: _Table
-    _predicates: dict[str, int] = field(default_factory=dict)
+    _predicates: dict[str, int]
 
     @property
     def fact_count(self) -> int:
@@ -216,11 +217,6 @@ class SignIndex:
     def entity_count(self) -> int:
         """How many entities there are."""
         return self._entities.believed_count()
-
-    def name_predicates(self, predicates: Sequence[str]) -> None:
-        """Take in the predicates of the facts, in their order."""
-        numbers = np.fromiter(map(self._number, predicates), np.int32, len(predicates))
-        self._facts.predicates[: self._facts.count] = numbers
 
     def _number(self, predicate: str) -> int:
         return self._predicates.setdefault(predicate, len(self._predicates))

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
@@ -27,13 +26,6 @@ from memory_pipeline_tests.scripted_server.answers import fixed
 
 TENANT = TenantId("acme/user_1")
 WORD = "heron"
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    opened = Database(database_url, max_connections=8)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -31,13 +31,6 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def store(database: Database) -> ConversationStore:
     return ConversationStore(database)
 

@@ -51,13 +51,6 @@ def refuse_new_jobs(asked: Asked) -> str:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    opened = Database(database_url)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     with ScriptedServer(refuse_new_jobs) as server:
         configure(monkeypatch, server, strong=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -57,13 +57,6 @@ class EndingExtractor(ScriptedExtractor):
 def _with_end(fact: ExtractedFact) -> ExtractedFact:
     thing, _, until = fact.object.partition(" until ")
     return fact.model_copy(update={"object": thing, "valid_until": until or None})
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
 
 
 def _shown(extractor: ScriptedExtractor) -> dict[int, Shown]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import psycopg
 import pytest
@@ -36,13 +36,6 @@ from memory_pipeline_tests.scripted import (
 )
 
 JOBS = tuple(f"works at: firm{n}" for n in range(1, 8))
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
 
 
 @pytest.fixture

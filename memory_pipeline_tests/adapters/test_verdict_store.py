@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import count
@@ -43,13 +43,6 @@ NEITHER = PairVerdict(Verdict.NEITHER, reason="both")
 WORDS = ("old", "new", "neither")
 
 _SHOWN = re.compile(r"^pair (\d+)\n.*\n.*\n.*\nnew: user likes thing(\d+)$", re.MULTILINE)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    opened = Database(database_url, max_connections=8)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
